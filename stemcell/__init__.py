@@ -1,0 +1,20 @@
+"""stemcell: which attention heads of a transformer encoder do what, and why many tasks on one encoder hurt each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from stemcell.analysis import load
+
+__version__ = "0.1.0"
+__all__ = ["__version__", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded when asked for, so that the command line starts without torch.
+    if name == "load":
+        from stemcell.analysis import load
+
+        return load
+    raise AttributeError(f"module 'stemcell' has no attribute {name!r}")

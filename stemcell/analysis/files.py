@@ -1,0 +1,68 @@
+"""Annotating a file or standard input, some sentences at a time."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count, islice
+from pathlib import Path
+from typing import IO
+
+from stemcell.errors import UserError
+
+# Sentences annotated at once: enough for full batches of similar length.
+CHUNK = 512
+
+
+def predict_file(
+    run: str, source: Path | None, form: str, *, pretokenized: bool, out: Path | None, overwrite: bool
+) -> None:
+    """Annotate sentences, one a line (empty lines are left out), and write them in a format.
+
+    Raises:
+        UserError: if the input is missing or not UTF-8, the output exists, or the format does not fit the run's tasks.
+    """
+    from stemcell.analysis.pipeline import load, split_words
+    from stemcell.analysis.render import check_format, render
+
+    if out is not None and out.exists() and not overwrite:
+        raise UserError(f"{out}: exists already; give --overwrite to replace it")
+    if source is not None and not source.is_file():
+        raise UserError(f"{source}: no such file")
+    pipeline = load(run)
+    check_format(form, pipeline.tasks)
+    numbers = count(1)
+    with _output(out) as target:
+        lines = _lines(source)
+        while chunk := list(islice(lines, CHUNK)):
+            sentences = [tuple(line.split()) if pretokenized else split_words(line) for line in chunk]
+            for analysis in pipeline.annotate(sentences):
+                target.write(render(analysis, form, next(numbers)))
+            target.flush()
+
+
+def _lines(source: Path | None) -> Iterator[str]:
+    with open(source, "rb") if source else sys.stdin.buffer as handle:
+        for number, raw in enumerate(handle, 1):
+            try:
+                line = raw.decode("utf-8-sig" if number == 1 else "utf-8").strip()
+            except UnicodeDecodeError as error:
+                raise UserError(f"{source or 'standard input'}:{number}: not UTF-8 ({error}); convert it first") from None
+            if line:
+                yield line
+
+
+@contextmanager
+def _output(out: Path | None) -> Iterator[IO[str]]:
+    if out is None:
+        yield sys.stdout
+        return
+    temporary = out.with_name(f".{out.name}.{os.getpid()}")
+    try:
+        with temporary.open("w", encoding="utf-8", newline="\n") as handle:
+            yield handle
+        temporary.replace(out)
+    finally:
+        temporary.unlink(missing_ok=True)

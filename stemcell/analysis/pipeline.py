@@ -1,0 +1,122 @@
+"""``stemcell.load(RUN)``: a trained model that annotates sentences."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stemcell.corpora.layers import Arcs, Constituents, Frames, Span, to_row
+from stemcell.errors import UserError
+from stemcell.model import MultiTaskModel, build_decoders
+from stemcell.tasks.protocol import Labels
+from stemcell.tracking.folder import RunFolder, find_run
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """A sentence and what each task of the model says of it; None where the model lacks the task."""
+
+    words: tuple[str, ...]
+    pos: tuple[str, ...] | None = None
+    ner: tuple[Span, ...] | None = None
+    dep: Arcs | None = None
+    con: Constituents | None = None
+    srl: Frames | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists: ``words`` and, for each task, its columns (positions from 0, ends included)."""
+        layers = {name: getattr(self, name) for name in ("pos", "ner", "dep", "con", "srl")}
+        return {"words": list(self.words), **{k: to_row(k, v) for k, v in layers.items() if v is not None}}
+
+    def __str__(self) -> str:
+        from stemcell.analysis.render import readable
+
+        return readable(self)
+
+
+class Pipeline:
+    """A trained model, ready to annotate. Made by :func:`load`."""
+
+    def __init__(self, model: MultiTaskModel, labels: dict[str, Labels], config: dict[str, Any], folder: Path) -> None:
+        self.model, self.labels, self.config, self.folder = model, labels, config, folder
+        self.tasks = list(labels)
+
+    def __call__(self, sentence: str) -> Analysis:
+        """Annotate one sentence of raw text, cut into words the Penn way."""
+        return self.annotate([split_words(sentence)])[0]
+
+    def annotate(self, sentences: Iterable[Sequence[str]], batch_tokens: int = 6400) -> list[Analysis]:
+        """Annotate sentences that are cut into words already.
+
+        Raises:
+            UserError: on a sentence without words.
+        """
+        from stemcell.training.data import Sentences
+        from stemcell.training.evaluation import annotate
+
+        items = [tuple(words) for words in sentences]
+        if not all(items):
+            raise UserError("a sentence without words cannot be annotated: leave empty ones out")
+        data = Sentences(self.model.encoder, items)
+        everything = set(range(len(items)))
+        found = annotate(
+            self.model,
+            data,
+            {task: everything for task in self.tasks},
+            batch_sentences=64,
+            batch_tokens=batch_tokens,
+            autocast=contextlib.nullcontext,
+        )
+        return [
+            _with_tags(Analysis(words, **{task: found[task][index] for task in self.tasks}))
+            for index, words in enumerate(items)
+        ]
+
+
+def load(run: str | Path, device: str | None = None) -> Pipeline:
+    """Load a trained run by its folder or MLflow id; its best checkpoint by dev average.
+
+    Args:
+        device: such as ``cuda``; by default a GPU if there is one, else the CPU.
+
+    Raises:
+        UserError: if there is no such run, it has no checkpoint yet, or a file is damaged.
+    """
+    import torch
+
+    from stemcell.encoders.load import from_description
+    from stemcell.files import read_json
+    from stemcell.training import checkpoints
+
+    folder: RunFolder = find_run(str(run))
+    tensors, _ = checkpoints.load(folder.path / "checkpoints", "best")
+    labels = read_json(folder.path / "artifacts" / "labels.json")
+    encoder = from_description(folder.path / "encoder")
+    config = folder.config
+    decoders = build_decoders(
+        encoder.hidden, labels, projective=config["projective"], nested=config["nested"]
+    )
+    model = MultiTaskModel(encoder, decoders)
+    model.load_state_dict(tensors["model"])
+    model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval()
+    return Pipeline(model, labels, config, folder.path)
+
+
+def split_words(sentence: str) -> tuple[str, ...]:
+    """Cut raw text into words as the Penn Treebank does, quotes and brackets as they stand in text."""
+    from nltk.tokenize.destructive import NLTKWordTokenizer
+
+    words = NLTKWordTokenizer().tokenize(sentence)
+    # Quotes come out as `` and ''; the corpora here hold them as they were written.
+    return tuple('"' if word in ("``", "''") and '"' in sentence else word for word in words)
+
+
+def _with_tags(analysis: Analysis) -> Analysis:
+    """The tree's leaves carry the predicted tags, where there are any."""
+    if analysis.con is None or analysis.pos is None:
+        return analysis
+    tree = Constituents(analysis.pos, analysis.con.brackets)
+    return Analysis(analysis.words, analysis.pos, analysis.ner, analysis.dep, tree, analysis.srl)

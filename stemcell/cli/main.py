@@ -1,0 +1,56 @@
+"""The command line: one table of commands; every error that a user can mend becomes one message and exit code 2."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import typer
+
+import stemcell
+from stemcell.cli import data, doctor, evaluate, predict, sync, train, ui
+from stemcell.errors import UserError
+
+app = typer.Typer(
+    name="stemcell",
+    help="Which attention heads of a transformer encoder do what, and why many tasks on one encoder hurt each.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    rich_markup_mode="markdown",
+)
+app.command("train")(train.command)
+app.command("evaluate")(evaluate.command)
+app.command("predict")(predict.command)
+app.add_typer(data.app, name="data")
+app.command("sync")(sync.command)
+app.command("ui")(ui.command)
+app.command("doctor")(doctor.command)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"stemcell {stemcell.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line; exit 2 with one message on a :class:`UserError`, 130 on Ctrl-C."""
+    try:
+        app()
+    except UserError as error:
+        print(f"stemcell: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of our output has gone (`stemcell predict … | head`): nothing is wrong, and nobody listens.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)

@@ -1,0 +1,29 @@
+"""``stemcell predict``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def command(
+    run: Annotated[str, typer.Argument(help="A run: its folder or its MLflow id.")],
+    source: Annotated[Path | None, typer.Argument(help="Text, one sentence a line; standard input if absent.")] = None,
+    form: Annotated[str, typer.Option("--format", help="text, conllu, jsonl or brackets.")] = "text",
+    pretokenized: Annotated[bool, typer.Option("--pretokenized", help="Words are separated by spaces already.")] = False,
+    out: Annotated[Path | None, typer.Option(help="File to write; standard output if absent.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it is there.")] = False,
+) -> None:
+    """Annotate sentences with a trained run.
+
+    Examples:
+
+    - `echo "Mary saw the man who sold it." | stemcell predict runs/mtl5`
+
+    - `stemcell predict runs/mtl5 sentences.txt --format conllu --out parsed.conllu`
+    """
+    from stemcell.analysis.files import predict_file
+
+    predict_file(run, source, form, pretokenized=pretokenized, out=out, overwrite=overwrite)

@@ -1,0 +1,164 @@
+"""The configuration of a training run: frozen dataclasses, built once, checked once, saved beside every checkpoint.
+
+Every field is a key of the YAML file that ``--config`` reads and, with dashes for underscores, a flag of
+``stemcell train``. Field metadata carries the help text, so that flag, key and documentation are one thing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stemcell.corpora.layers import LAYERS
+from stemcell.errors import UserError, unknown
+
+PRECISIONS = ("no", "bf16", "fp16")
+POS_COLUMNS = ("xpos", "upos")
+
+
+def _field(default: Any, help: str) -> Any:
+    return dataclasses.field(default=default, metadata={"help": help})
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """What to train, on what, and how. The defaults are those of METHOD section 4 (He and Choi 2021, section 3.2)."""
+
+    data: str = _field("", "Corpus folder with train, dev and test (see `stemcell data check`).")
+    encoder: str = _field("bert", "bert, roberta, electra, deberta, deberta-v3, modernbert, xlm-r, minilm, tiny-*, a hub "
+                                  "name or a local folder.")  # fmt: skip
+    tasks: tuple[str, ...] = _field(LAYERS, "Tasks to train jointly, separated by commas.")
+    out: str = _field("", "Run folder; by default one named after encoder, tasks and seed under the run home.")
+    seed: int = _field(1, "Seed of everything random.")
+
+    pos_column: str = _field("xpos", "Column of CoNLL-U files that holds the tags: xpos or upos.")
+    skip_broken: bool = _field(False, "Leave out sentences with broken trees (counted) instead of stopping.")
+    train_limit: int = _field(0, "Use only the first N training sentences of each task (0: all).")
+
+    epochs: int = _field(30, "Epochs; one is as many batches as all tasks have together.")
+    early_stop: bool = _field(True, "Stop after half the epochs without a better dev average.")
+    batch_sentences: int = _field(64, "Sentences in a batch at most.")
+    batch_tokens: int = _field(6400, "Subtokens in a batch at most, special tokens included.")
+    accumulation: int = _field(1, "Cut each batch into this many parts, one after another, to save memory.")
+    sampling_temperature: float = _field(0.8, "Tasks are drawn in proportion to (number of batches) ** this.")
+    encoder_lr: float = _field(5e-5, "Learning rate of the encoder.")
+    decoder_lr: float = _field(1e-3, "Learning rate of the decoders.")
+    warmup: float = _field(0.1, "Share of the steps over which the rates rise; then they fall to 0.")
+    max_grad_norm: float = _field(1.0, "Gradients are clipped at this norm.")
+    word_dropout: float = _field(0.2, "Probability that a subtoken is masked in training.")
+    projective: bool = _field(False, "Decode projective dependency trees (Eisner).")
+    nested: bool = _field(False, "Decode nested entities (only crossing ones are skipped).")
+
+    precision: str = _field("no", "Mixed precision: no, bf16 or fp16.")
+    gradient_checkpointing: bool = _field(False, "Recompute activations to save memory.")
+    checkpoint_minutes: float = _field(10.0, "Minutes between checkpoints (0: after every step).")
+    experiment: str = _field("stemcell", "MLflow experiment.")
+
+    def __post_init__(self) -> None:
+        """Check values that do not need the corpus or the encoder.
+
+        Raises:
+            UserError: names the field, its value and what it may be.
+        """
+        for task in self.tasks:
+            if task not in LAYERS:
+                raise unknown("task", task, LAYERS)
+        if not self.tasks or len(set(self.tasks)) != len(self.tasks):
+            raise UserError(f"tasks: {','.join(self.tasks) or 'none'}: name each task once, at least one")
+        if self.precision not in PRECISIONS:
+            raise unknown("precision", self.precision, PRECISIONS)
+        if self.pos_column not in POS_COLUMNS:
+            raise unknown("pos_column", self.pos_column, POS_COLUMNS)
+        for name in ("epochs", "batch_sentences", "batch_tokens", "accumulation"):
+            self._require(name, getattr(self, name) >= 1, "at least 1")
+        for name in ("train_limit", "seed", "sampling_temperature", "checkpoint_minutes"):
+            self._require(name, getattr(self, name) >= 0, "0 or more")
+        for name in ("encoder_lr", "decoder_lr", "max_grad_norm"):
+            self._require(name, getattr(self, name) > 0, "above 0")
+        self._require("warmup", 0 <= self.warmup <= 1, "from 0 to 1")
+        self._require("word_dropout", 0 <= self.word_dropout < 1, "from 0 to below 1")
+
+    def _require(self, name: str, holds: bool, what: str) -> None:
+        if not holds:
+            raise UserError(f"{name.replace('_', '-')} is {getattr(self, name)}: it must be {what}")
+
+
+FIELDS = {field.name: field for field in dataclasses.fields(RunConfig)}
+
+
+def to_dict(config: RunConfig) -> dict[str, Any]:
+    """The configuration as plain values for YAML and JSON."""
+    return {**dataclasses.asdict(config), "tasks": list(config.tasks)}
+
+
+def from_dict(values: dict[str, Any], source: str = "configuration") -> RunConfig:
+    """A configuration from plain values; ``source`` names their origin in errors.
+
+    Raises:
+        UserError: on an unknown key (with the nearest one) or a value of the wrong type.
+    """
+    return RunConfig(**{name: _convert(name, value, source) for name, value in values.items()})
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The checked key-value pairs of a YAML configuration file, as :func:`from_dict` takes them.
+
+    Raises:
+        UserError: if the file is missing, is not a YAML mapping, or names an unknown field, with its line.
+    """
+    import yaml
+
+    try:
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        raise UserError(f"{path}: no such configuration file") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not UTF-8 ({error}); save it as UTF-8") from None
+    try:
+        values = yaml.safe_load(text) or {}
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = mark.line + 1 if mark else 0
+        raise UserError(f"{path}:{line}: not valid YAML: {getattr(error, 'problem', error)}") from None
+    if not isinstance(values, dict):
+        raise UserError(f"{path}: expected lines of the form 'field: value'")
+    for name, value in values.items():
+        line = next((i for i, row in enumerate(text.splitlines(), 1) if row.startswith(str(name))), 0)
+        _convert(name, value, f"{path}:{line}")
+    return values
+
+
+def write_yaml(config: RunConfig) -> str:
+    """The configuration as YAML text."""
+    import yaml
+
+    return yaml.safe_dump(to_dict(config), sort_keys=False, allow_unicode=True)
+
+
+def _convert(name: str, value: Any, source: str) -> Any:
+    if name not in FIELDS:
+        raise UserError(f"{source}: {unknown('field', str(name), FIELDS)}")
+    default = FIELDS[name].default
+    if isinstance(default, tuple):
+        parts = value.split(",") if isinstance(value, str) else value
+        if isinstance(parts, (list, tuple)) and all(isinstance(part, str) for part in parts):
+            return tuple(part.strip().lower() for part in parts if part.strip())
+    elif isinstance(default, bool):
+        if isinstance(value, bool):
+            return value
+    elif isinstance(default, float):
+        # YAML 1.1 reads 5e-5 as a string, since it lacks a point.
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            pass
+    elif isinstance(default, int):
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+    elif isinstance(value, str) or (name == "precision" and value is False):
+        # YAML 1.1 reads a bare `no` as false.
+        return "no" if value is False else value
+    kind = "list of names" if isinstance(default, tuple) else type(default).__name__
+    raise UserError(f"{source}: {name} is {value!r}, but must be of type {kind}")

@@ -1,0 +1,24 @@
+"""BERT (MiniLM and the like) and its relatives of the same build: RoBERTa, XLM-R, CamemBERT, ELECTRA."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import nn
+
+SDPA = True
+
+
+def positions(config: Any) -> int:
+    """RoBERTa and its kind number positions from their padding id + 1, so that 514 of them take 512 subtokens."""
+    if config.model_type in ("roberta", "xlm-roberta", "camembert"):
+        return config.max_position_embeddings - config.pad_token_id - 1
+    return config.max_position_embeddings
+
+
+def head_size(config: Any) -> int:
+    return config.hidden_size // config.num_attention_heads
+
+
+def output_projections(model: Any) -> list[nn.Linear]:
+    return [layer.attention.output.dense for layer in model.encoder.layer]

@@ -1,0 +1,22 @@
+"""The one error a user sees: a message that names the place and the remedy; the command line turns it into exit code 2."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class UserError(Exception):
+    """Something the user can mend. Shown as it is, without a traceback, with exit code 2."""
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:
+    """An error for a name that does not exist, with the nearest one that does.
+
+    >>> str(unknown("task", "pso", ["pos", "ner"]))
+    "unknown task 'pso': did you mean 'pos'? Known: pos, ner"
+    """
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    hint = f"did you mean '{near[0]}'? " if near else ""
+    return UserError(f"unknown {kind} '{name}': {hint}Known: {', '.join(names)}")

@@ -1,0 +1,92 @@
+"""Files that are written whole or not at all, and read with an error that names the place."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from stemcell.errors import UserError
+
+
+@contextlib.contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """Turn the failures of a disk that a user can mend (full, over quota, read-only, forbidden) into a UserError."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise UserError(f"{path}: the disk is full; make room and try again, nothing before is lost") from error
+        if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+            raise UserError(f"{path}: cannot be written ({error.strerror}); choose another folder") from error
+        raise
+
+
+def write_atomic(path: Path, content: bytes | str) -> None:
+    """Write a file so that a reader, or a crash, sees the old content or the new and nothing between.
+
+    Parent folders are made. Text is written as UTF-8.
+
+    Raises:
+        UserError: if the disk is full or the place may not be written; the old content stays.
+    """
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with disk_errors(path):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with temporary.open("wb") as handle:
+                handle.write(data)
+                handle.flush()
+                os.fsync(handle.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a value as JSON, indented, atomically; not-finite numbers become the strings "nan", "inf" and "-inf".
+
+    Raises:
+        UserError: as :func:`write_atomic`.
+    """
+    write_atomic(path, json.dumps(finite_json(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON file.
+
+    Raises:
+        UserError: if it is missing or damaged; names file and line.
+    """
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{path}: missing") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: damaged, not UTF-8 at byte {error.start}") from None
+    except json.JSONDecodeError as error:
+        raise UserError(f"{path}:{error.lineno}: damaged, not JSON ({error.msg})") from None
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file's content, in hexadecimal."""
+    with path.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def finite_json(value: Any) -> Any:
+    """The value with every not-finite number in it as a string: JSON has no such numbers, and 0 would be a lie."""
+    if isinstance(value, float):
+        return value if value - value == 0 else str(value)
+    if isinstance(value, dict):
+        return {key: finite_json(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite_json(part) for part in value]
+    return value

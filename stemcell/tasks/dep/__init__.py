@@ -1,0 +1,32 @@
+"""Dependency parsing: biaffine arcs and relations, single-root trees, scored by attachment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from stemcell.corpora.layers import Example
+from stemcell.tasks.dep.decoder import DepDecoder
+from stemcell.tasks.dep.labels import inventory
+from stemcell.tasks.dep.score import score
+from stemcell.tasks.protocol import Labels, Task
+from stemcell.tasks.scoring import metric
+
+
+class Dep:
+    """See ``stemcell.tasks.protocol.Task``. Choice: ``projective``, only projective trees are decoded."""
+
+    name = "dep"
+    main = "las"
+
+    def labels(self, examples: Iterable[Example]) -> Labels:
+        return inventory(examples)
+
+    def decoder(self, hidden: int, labels: Labels, **choices: bool) -> DepDecoder:
+        return DepDecoder(hidden, labels["relations"], projective=choices.get("projective", False))
+
+    def metric(self) -> Any:
+        return metric("dep", "dep", score, "Labelled and unlabelled attachment scores.", "")
+
+
+TASK: Task = Dep()

@@ -1,0 +1,32 @@
+"""Semantic roles, end to end: predicates, their arguments and roles; scored by micro F1 of (predicate, span, role)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from stemcell.corpora.layers import Example
+from stemcell.tasks.protocol import Labels, Task
+from stemcell.tasks.scoring import metric
+from stemcell.tasks.srl.decoder import SrlDecoder
+from stemcell.tasks.srl.labels import inventory
+from stemcell.tasks.srl.score import score
+
+
+class Srl:
+    """See ``stemcell.tasks.protocol.Task``."""
+
+    name = "srl"
+    main = "f1"
+
+    def labels(self, examples: Iterable[Example]) -> Labels:
+        return inventory(examples)
+
+    def decoder(self, hidden: int, labels: Labels, **choices: bool) -> SrlDecoder:
+        return SrlDecoder(hidden, labels["roles"])
+
+    def metric(self) -> Any:
+        return metric("srl", "srl", score, "Micro F1 of (predicate, span, role), end to end, without V.", "")
+
+
+TASK: Task = Srl()

@@ -1,0 +1,288 @@
+"""The training loop (METHOD section 4): batches of one task a step, balanced losses, checkpoints, evaluation."""
+
+from __future__ import annotations
+
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from stemcell.config import RunConfig
+from stemcell.errors import UserError
+from stemcell.tasks import task as find_task
+from stemcell.training import checkpoints
+from stemcell.training.balance import LossBalance
+from stemcell.training.batches import cut
+from stemcell.training.display import Display, say
+from stemcell.training.evaluation import Evaluation, evaluate
+from stemcell.training.optimisers import adamw, scale_and_clip, set_rates, sum_gradients
+from stemcell.training.processes import StopRequest, rank, summed, world
+from stemcell.training.sampling import Step
+from stemcell.training.setup import Setup
+from stemcell.tracking.tracker import Tracker
+
+# Steps are logged so that a run has at most about this many points a metric.
+POINTS = 5000
+
+
+class Diverged(UserError):
+    """The loss is not finite."""
+
+
+class Stopped(Exception):
+    """A signal asked to stop; the run is saved and can be resumed."""
+
+    def __init__(self, number: int) -> None:
+        self.signal = number
+
+
+@dataclass
+class Progress:
+    """Where a run stands; part of every checkpoint."""
+
+    epoch: int = 0
+    step: int = 0
+    total: int = 0
+    best: float = -1.0
+    best_epoch: int = 0
+    history: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Trainer:
+    """Trains a prepared run, from the start or from its last checkpoint."""
+
+    def __init__(self, config: RunConfig, setup: Setup, accelerator: Any, tracker: Tracker) -> None:
+        self.config, self.setup, self.tracker = config, setup, tracker
+        self.accelerator = accelerator
+        self.model = setup.model.to(accelerator.device)
+        self.optimiser = adamw(self.model.encoder, self.model.decoders, config.encoder_lr, config.decoder_lr)
+        self.balance = LossBalance(setup.training)
+        self.progress = Progress()
+        self.total_steps = setup.schedule.steps_per_epoch * config.epochs
+        self._stop = StopRequest()
+        self._saved = time.monotonic()
+        self._every = max(1, self.total_steps // POINTS)
+
+    def restore(self) -> None:
+        """Take everything from the last checkpoint, if there is one."""
+        folder = self.tracker.folder / "checkpoints"
+        if not (folder / "last.json").exists():
+            self.tracker.rewind(0)
+            return
+        tensors, state = checkpoints.load(folder, "last")
+        self.model.load_state_dict(tensors["model"])
+        checkpoints.restore_optimiser(self.optimiser, self.model, tensors["optimiser"])
+        self.balance.restore(state["balance"])
+        self.progress = Progress(**state["progress"])
+        if self.accelerator.scaler is not None:
+            self.accelerator.scaler.load_state_dict(state["scaler"])
+        self.tracker.rewind(state["journal"])
+
+    def run(self) -> Progress:
+        """Train to the end.
+
+        Raises:
+            Diverged: on a loss that is not finite; the last good checkpoint stays.
+            Stopped: after SIGTERM or SIGINT, once a checkpoint is written.
+        """
+        progress, schedule = self.progress, self.setup.schedule
+        with self._stop, ThreadPoolExecutor(1) as ahead:
+            while progress.epoch < self.config.epochs and not self._stale():
+                steps = schedule.epoch(progress.epoch)
+                title = f"epoch {progress.epoch + 1}/{self.config.epochs}"
+                with Display(title, len(steps), rank() == 0) as display:
+                    display.advance(progress.step) if progress.step else None
+                    coming = None
+                    while progress.step < len(steps):
+                        now = coming or ahead.submit(self._shards, steps[progress.step], progress.total)
+                        following = progress.step + 1
+                        coming = (
+                            ahead.submit(self._shards, steps[following], progress.total + 1)
+                            if following < len(steps)
+                            else None
+                        )
+                        self._step(steps[progress.step], now.result(), display)
+                self._end_of_epoch()
+        return progress
+
+    def _stale(self) -> bool:
+        # "training stops after half the epochs without a better one"
+        patience = max(1, self.config.epochs // 2)
+        return self.config.early_stop and self.progress.epoch - self.progress.best_epoch >= patience
+
+    def _shards(self, step: Step, number: int) -> tuple[list[float], list[tuple[int, Any, list[Any]]]]:
+        """This process' parts of a step: the loss' denominators over the whole batch; seed, batch and gold a part."""
+        data = self.setup.training[step.task]
+        parts = cut(step.batch, data.sizes, world() * self.config.accumulation)
+        shards = []
+        for index in range(rank(), len(parts), world()):
+            if parts[index]:
+                # The noise of a part depends on the part alone, not on who computes it.
+                seed = int(np.random.SeedSequence([self.config.seed, number, index]).generate_state(1, np.uint64)[0])
+                batch = data.batch(parts[index]).to(self.accelerator.device)
+                shards.append((seed & (2**63 - 1), batch, [data.target(i) for i in parts[index]]))
+        return data.counts(step.batch), shards
+
+    def _step(self, step: Step, prepared: tuple[list[float], list[Any]], display: Display) -> None:
+        start = time.perf_counter()
+        progress, task = self.progress, step.task
+        counts, shards = prepared
+        self.model.train()
+        denominators = torch.tensor(counts, device=self.accelerator.device).clamp(min=1.0)
+        terms = torch.zeros_like(denominators)
+        for seed, batch, targets in shards:
+            torch.manual_seed(seed)
+            with self.accelerator.autocast():
+                sums = self.model.loss(task, batch, targets, self.config.word_dropout)
+            self._backward((sums / denominators).sum())
+            terms += sums.detach() / denominators
+        # One exchange tells everybody the loss, whether someone was asked to stop, and whether to save.
+        flags = torch.tensor([float(self._stop.signal), float(rank() == 0 and self._due())], device=terms.device)
+        *losses, stop, due = summed(torch.cat([terms, flags])).tolist()
+        loss = sum(losses)
+
+        if not np.isfinite(loss):
+            raise Diverged(
+                f"the loss of {task.upper()} is {loss} at step {progress.step + 1} of epoch {progress.epoch + 1} "
+                f"(sentences {_shown(step.batch)} of its training data); lower --encoder-lr or --decoder-lr"
+                + (", or use --precision bf16" if self.config.precision == "fp16" else "")
+                + "; the last checkpoint was written before this step and stays"
+            )
+        # Saved before the update: a finite loss has just shown that the weights are good.
+        if stop or due:
+            self._save_last()
+        if stop:
+            raise Stopped(self._stop.signal or signal.SIGTERM)
+
+        parameters = [
+            p for module in (self.model.encoder, self.model.decoders[task]) for p in module.parameters() if p.requires_grad
+        ]
+        if world() > 1:
+            sum_gradients(parameters)
+        factor = self.balance.factor(task, loss)
+        set_rates(self.optimiser, progress.total, self.total_steps, self.config.warmup)
+        norm = self._update(parameters, factor)
+        progress.step += 1
+        progress.total += 1
+
+        seconds = time.perf_counter() - start
+        words = sum(len(self.setup.training[task].words[i]) for i in step.batch)
+        display.advance(losses={task: loss}, words=words, seconds=seconds)
+        if progress.total % self._every == 0:
+            rates = {f"lr/{group['name']}": group["lr"] for group in self.optimiser.param_groups}
+            self.tracker.metrics(
+                progress.total,
+                {
+                    f"loss/{task}": loss,
+                    f"balance/{task}": factor,
+                    **rates,
+                    "norm/gradient": float(norm),
+                    "speed/words_per_second": words / seconds,
+                },
+            )
+
+    def _backward(self, loss: Tensor) -> None:
+        scaler = self.accelerator.scaler
+        (scaler.scale(loss) if scaler is not None else loss).backward()
+
+    def _update(self, parameters: list[Any], factor: float) -> Tensor:
+        scaler = self.accelerator.scaler
+        if scaler is not None:
+            scaler.unscale_(self.optimiser)
+        norm = scale_and_clip(parameters, factor, self.config.max_grad_norm)
+        if scaler is not None:
+            scaler.step(self.optimiser)
+            scaler.update()
+        else:
+            self.optimiser.step()
+        self.optimiser.zero_grad(set_to_none=True)
+        return norm
+
+    def _end_of_epoch(self) -> None:
+        progress = self.progress
+        result = self._evaluate()
+        progress.epoch, progress.step = progress.epoch + 1, 0
+        progress.history.append({"epoch": progress.epoch, "average": result.average, "scores": result.scores})
+        better = result.average > progress.best
+        if better:
+            progress.best, progress.best_epoch = result.average, progress.epoch
+        self._log_evaluation(result)
+        if better:
+            self._save("best", {"model": self.model.state_dict()})
+        self._save_last()
+        if rank() == 0:
+            scores = "  ".join(f"{task} {_main(task, values) * 100:.2f}" for task, values in result.scores.items())
+            say(
+                f"epoch {progress.epoch}: dev {scores}  average {result.average * 100:.2f}"
+                f"{' (best)' if better else ''} · {result.sentences_per_second:,.0f} sentences/s"
+            )
+
+    def _evaluate(self) -> Evaluation:
+        def tick(done: int) -> None:
+            display.advance(done)
+            # Alone, a process may stop at once: the epoch's end is saved, and evaluated again on resuming.
+            if self._stop.signal and world() == 1:
+                self._save_last()
+                raise Stopped(self._stop.signal)
+
+        share = -(-len(self.setup.dev.sentences) // world())
+        with Display("dev", share, rank() == 0) as display:
+            return evaluate(
+                self.model,
+                self.setup.dev,
+                batch_sentences=self.config.batch_sentences,
+                batch_tokens=self.config.batch_tokens,
+                autocast=self.accelerator.autocast,
+                tick=tick,
+            )
+
+    def _log_evaluation(self, result: Evaluation) -> None:
+        step, epoch = self.progress.total, self.progress.epoch
+        values = {f"dev/{task}/{name}": value for task, scores in result.scores.items() for name, value in scores.items()}
+        values["dev/average"] = result.average
+        values["speed/dev_sentences_per_second"] = result.sentences_per_second
+        self.tracker.metrics(step, values)
+        rows = [
+            [epoch, "dev", task, *row.values()] for task, table in result.tables.items() for row in table
+        ]
+        self.tracker.table(f"scores/dev-epoch-{epoch:03d}", SCORE_COLUMNS, rows)
+
+    def _due(self) -> bool:
+        if not self.config.checkpoint_minutes:
+            return self.progress.step > 0
+        return time.monotonic() - self._saved >= self.config.checkpoint_minutes * 60
+
+    def _save_last(self) -> None:
+        self._saved = time.monotonic()
+        tensors = {
+            "model": self.model.state_dict(),
+            "optimiser": checkpoints.optimiser_tensors(self.optimiser, self.model),
+        }
+        self._save("last", tensors)
+
+    def _save(self, kind: str, tensors: dict[str, dict[str, Tensor]]) -> None:
+        if rank() != 0:
+            return
+        state = {
+            "progress": asdict(self.progress),
+            "balance": self.balance.state(),
+            "scaler": self.accelerator.scaler.state_dict() if self.accelerator.scaler is not None else None,
+            "journal": self.tracker.position(),
+        }
+        checkpoints.save(self.tracker.folder / "checkpoints", kind, self.progress.total, tensors, state)
+
+
+SCORE_COLUMNS = ["epoch", "split", "task", "label", "gold", "predicted", "correct", "precision", "recall", "f1"]
+
+
+def _main(task: str, scores: dict[str, float]) -> float:
+    return scores[find_task(task).main]
+
+
+def _shown(batch: list[int]) -> str:
+    return ", ".join(str(index + 1) for index in sorted(batch)[:8]) + (", …" if len(batch) > 8 else "")

@@ -1,0 +1,207 @@
+"""Whole runs: start one, go on with one, score one."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from stemcell.config import FIELDS, RunConfig, from_dict, to_dict, write_yaml
+from stemcell.corpora.layers import LAYERS, SPLITS
+from stemcell.errors import UserError, unknown
+from stemcell.home import home
+from stemcell.tasks import task as find_task
+from stemcell.tracking.folder import RunFolder, find_run
+from stemcell.training.display import say, score_table
+from stemcell.training.processes import rank
+
+# What may change when a run goes on; everything else would make it another run.
+RESUMABLE = ("epochs", "checkpoint_minutes", "early_stop")
+
+
+def start_run(config: RunConfig, overwrite: bool = False) -> Path:
+    """Train a run from the start and return its folder.
+
+    Raises:
+        UserError: if corpus, encoder or folder cannot be used; nothing is left half-made.
+        stemcell.training.loop.Stopped: after a signal, once a checkpoint is written.
+    """
+    path = Path(config.out) if config.out else home() / "runs" / _name(config)
+    if rank() == 0:
+        RunFolder.check_free(path, overwrite)
+    accelerator = _accelerator(config.precision)
+    from stemcell.training.setup import describe, prepare
+
+    setup = prepare(config)
+    lines = describe(setup, config)
+    effective = setup.schedule.effective_epochs(config.epochs)
+    folder = None
+    if rank() == 0:
+        from stemcell.files import write_atomic, write_json
+
+        for line in lines:
+            say(line)
+        tags = _tags(config, setup.corpus.fingerprint)
+        folder = RunFolder.create(path, to_dict(config), tags, overwrite=overwrite)
+        write_atomic(path / "config.yaml", write_yaml(config))
+        write_atomic(path / "artifacts" / "config.yaml", write_yaml(config))
+        write_json(path / "artifacts" / "labels.json", setup.labels)
+        setup.model.encoder.save_description(path / "encoder")
+    return _train(config, setup, accelerator, folder, path, effective)
+
+
+def resume_run(name: str, flags: dict[str, Any]) -> Path:
+    """Go on with a run from its last checkpoint; with more ``epochs`` also one that has finished.
+
+    Raises:
+        UserError: if the run does not exist, a flag would change more than its length, or its corpus has changed.
+    """
+    folder = find_run(name)
+    before = from_dict(folder.config, str(folder.path))
+    config = from_dict({**folder.config, **flags}, "flags")
+    changed = [field for field in FIELDS if getattr(config, field) != getattr(before, field) and field not in RESUMABLE]
+    if changed:
+        raise UserError(
+            f"{folder.path}: a resumed run keeps its {', '.join(changed)}; only {', '.join(RESUMABLE)} may change. "
+            "Start a new run for the rest"
+        )
+    accelerator = _accelerator(config.precision)
+    from stemcell.encoders.load import from_description
+    from stemcell.training.setup import prepare
+
+    setup = prepare(config, from_description(folder.path / "encoder"))
+    if setup.corpus.fingerprint != folder.tags["corpus"]:
+        raise UserError(
+            f"{config.data}: the corpus is not the one that {folder.path} was trained on "
+            f"({setup.corpus.fingerprint[:12]} instead of {folder.tags['corpus'][:12]}); restore it or start a new run"
+        )
+    effective = setup.schedule.effective_epochs(config.epochs)
+    return _train(config, setup, accelerator, folder if rank() == 0 else None, folder.path, effective)
+
+
+def _train(
+    config: RunConfig, setup: Any, accelerator: Any, folder: RunFolder | None, path: Path, effective: dict[str, float]
+) -> Path:
+    from stemcell.files import write_json
+    from stemcell.tracking.tracker import Tracker
+    from stemcell.training.loop import Diverged, Stopped, Trainer
+
+    with Tracker(path, folder, config, setup.corpus) as tracker:
+        trainer = Trainer(config, setup, accelerator, tracker)
+        trainer.restore()
+        fresh = trainer.progress.total == 0
+        tracker.begin({f"passes/{task}": passes for task, passes in effective.items()} if fresh else {})
+        start = time.monotonic()
+        try:
+            progress = trainer.run()
+        except Stopped as stopped:
+            tracker.end("KILLED", f"signal {stopped.signal}")
+            if rank() == 0:
+                say(f"stopped and saved; go on with: stemcell train --resume {path}")
+            raise
+        except Diverged as error:
+            tracker.end("FAILED", str(error))
+            raise
+        best = progress.history[progress.best_epoch - 1]
+        if rank() == 0:
+            report = {
+                "best_epoch": progress.best_epoch,
+                "dev": best["scores"],
+                "dev_average": best["average"],
+                "epochs": progress.epoch,
+                "steps": progress.total,
+                "passes": effective,
+                "parameters": sum(p.numel() for p in setup.model.parameters()),
+                "seconds_since_start_or_resume": round(time.monotonic() - start, 1),
+            }
+            write_json(path / "artifacts" / "report.json", report)
+            title = f"dev, best epoch {progress.best_epoch} of {progress.epoch}: average {best['average'] * 100:.2f}"
+            print(score_table(best["scores"], lambda task: find_task(task).main, title), flush=True)
+        tracker.end("FINISHED")
+    if rank() == 0:
+        say(f"run folder: {path}\nscore it:   stemcell evaluate {path}\nlook at it: stemcell ui")
+    return path
+
+
+def evaluate_run(run: str, *, data: str | None, split: str, tasks: str | None, precision: str = "no") -> str:
+    """Score the best checkpoint of a run on a split and return the scores as a table.
+
+    On the run's own corpus, scores and per-label tables are kept in its folder and sent to its MLflow record.
+
+    Raises:
+        UserError: on an unknown split or task, or one that the run or the corpus lacks.
+    """
+    if split not in SPLITS:
+        raise unknown("split", split, SPLITS)
+    accelerator = _accelerator(precision)
+    from stemcell.analysis import load
+    from stemcell.corpora.store import read_corpus
+    from stemcell.training.evaluation import EvaluationData, evaluate
+    from stemcell.training.loop import SCORE_COLUMNS
+
+    pipeline = load(run, device=str(accelerator.device))
+    names = [name.strip() for name in tasks.split(",")] if tasks else pipeline.tasks
+    for name in names:
+        if name not in pipeline.tasks:
+            raise unknown("task", name, pipeline.tasks)
+    config = from_dict(pipeline.config)
+    corpus = read_corpus(
+        data or config.data, layers=names, pos_column=config.pos_column, skip_broken=config.skip_broken
+    )
+    examples = {task: corpus[split][task] for task in LAYERS if task in names and len(corpus[split].get(task, ()))}
+    if missing := [task for task in names if task not in examples]:
+        raise UserError(f"{corpus.folder}: no {split} sentences for {', '.join(missing)}; choose others with --tasks")
+    result = evaluate(
+        pipeline.model,
+        EvaluationData(pipeline.model, examples),
+        batch_sentences=config.batch_sentences,
+        batch_tokens=config.batch_tokens,
+        autocast=accelerator.autocast,
+    )
+    folder = find_run(run)
+    if rank() == 0 and corpus.fingerprint == folder.tags["corpus"]:
+        rows = [["best", split, task, *row.values()] for task, table in result.tables.items() for row in table]
+        folder.result(split, {f"{task}/{k}": v for task, scores in result.scores.items() for k, v in scores.items()})
+        folder.table(f"scores/{split}", SCORE_COLUMNS, rows)
+    title = f"{split}: average {result.average * 100:.2f}, {result.sentences_per_second:,.0f} sentences/s"
+    return score_table(result.scores, lambda task: find_task(task).main, title)
+
+
+def _accelerator(precision: str) -> Any:
+    from accelerate import Accelerator
+
+    try:
+        return Accelerator(mixed_precision=precision)
+    except ValueError as error:
+        raise UserError(f"precision {precision} does not work here ({error}); use --precision no or bf16") from None
+
+
+def _name(config: RunConfig) -> str:
+    tasks = "mtl5" if len(config.tasks) == 5 else "-".join(config.tasks)
+    return f"{Path(config.encoder).name}-{tasks}-seed{config.seed}"
+
+
+def _tags(config: RunConfig, fingerprint: str) -> dict[str, str]:
+    packages = ("stemcell", "torch", "transformers", "accelerate", "mlflow", "datasets")
+    return {
+        "encoder": config.encoder,
+        "tasks": ",".join(config.tasks),
+        "mode": "stl" if len(config.tasks) == 1 else f"mtl-{len(config.tasks)}",
+        "seed": str(config.seed),
+        "corpus": fingerprint,
+        "git_commit": _git_commit(),
+        **{f"version.{name}": version(name) for name in packages},
+    }
+
+
+def _git_commit() -> str:
+    """The commit of the code that runs, if it runs from a checkout."""
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=5, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+
+
