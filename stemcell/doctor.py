@@ -113,7 +113,9 @@ def _multiplies(torch: Any, device: Any, precision: str) -> str:
     for _ in range(repeats):
         step()
     # Forward and the gradient of the weights: two products of size³ multiply-adds each.
-    return f"{repeats * 4 * size**3 / (time.perf_counter() - start) / 1e12:.2f} TFLOP/s in a layer's forward and backward"
+    return (
+        f"{repeats * 4 * size**3 / (time.perf_counter() - start) / 1e12:.2f} TFLOP/s in a layer's forward and backward"
+    )
 
 
 def _process_groups(torch: Any) -> str:

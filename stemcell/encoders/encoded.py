@@ -25,7 +25,7 @@ class Encoded:
 
     @property
     def vectors(self) -> Tensor:
-        """The words' vectors alone, [batch, longest, hidden]; zero or the last special token beyond a sentence's end."""
+        """The words' vectors alone, [batch, longest, hidden]; beyond a sentence, its last special token, then zero."""
         return self.states[:, 1:-1]
 
     def length_tensor(self) -> Tensor:

@@ -49,20 +49,18 @@ def prepare(tokenizer: Any, vocabulary: int) -> Specials:
     """Sets a fast tokenizer of transformers up for words that are already split, and finds its special tokens.
 
     Args:
-        tokenizer: changed in place: never cuts nor pads, starts every word with a space where spaces are part of
-            subtokens, and reads a word such as ``[MASK]`` as text.
+        tokenizer: changed in place: never cuts nor pads, and starts every word with a space where spaces are part of
+            subtokens.
         vocabulary: rows of the model's embedding.
 
     Raises:
-        UserError: no fast tokenizer, a special token is missing, or the model has fewer embeddings than ids.
+        UserError: no fast tokenizer, a special token is missing, or tokenizer and model differ in size.
     """
     if not tokenizer.is_fast:
         raise UserError("the encoder's tokenizer has no fast version (tokenizer.json), which is needed")
     backend = tokenizer.backend_tokenizer
     backend.no_truncation()
     backend.no_padding()
-    # The one for the calls here, the other for calls of the tokenizer itself, each of which sets the first anew.
-    backend.encode_special_tokens = tokenizer.split_special_tokens = True
     _prefix_spaces(backend)
     names = ("cls_token", "sep_token", "unk_token", "mask_token", "pad_token")
     ids = [getattr(tokenizer, f"{name}_id") for name in names]
@@ -71,6 +69,13 @@ def prepare(tokenizer: Any, vocabulary: int) -> Specials:
         raise UserError(f"the encoder's tokenizer lacks special tokens that are needed: {', '.join(missing)}")
     if len(tokenizer) > vocabulary or max(ids) >= vocabulary:
         raise UserError(f"tokenizer and model do not fit: {len(tokenizer)} ids, but only {vocabulary} embeddings")
+    # Where its files are missing, transformers makes a tokenizer of special tokens alone and says nothing. Some models
+    # have a few embeddings to spare, none has half of them.
+    if len(tokenizer) < vocabulary / 2:
+        raise UserError(
+            f"the tokenizer knows {len(tokenizer)} subtokens and the model has {vocabulary}: are the tokenizer's files "
+            "(tokenizer.json, or a vocabulary) beside the model's?"
+        )
     return Specials(*ids)
 
 
@@ -87,7 +92,8 @@ def _prefix_spaces(backend: Any) -> None:
 def tokenise(tokenizer: Any, specials: Specials, limit: int, sentences: Sequence[Sequence[str]]) -> list[Subtokens]:
     """All sentences' subtokens. Words are normalised the Penn way first (``-LRB-`` is read as ``(``).
 
-    A word without any subtoken (empty, zero-width or control characters alone) gets the unknown token in its place.
+    A word without any subtoken (empty, zero-width or control characters alone) gets the unknown token in its place,
+    and so does a special token's name in the text: ``</s>`` there is a word, not the end of the sentence.
 
     Args:
         tokenizer: as :func:`prepare` left it.
@@ -98,7 +104,11 @@ def tokenise(tokenizer: Any, specials: Specials, limit: int, sentences: Sequence
     encodings = tokenizer.backend_tokenizer.encode_batch(
         [[normalise(word)] for word in words], is_pretokenized=True, add_special_tokens=False
     )
-    pieces = {word: encoding.ids or [specials.unknown] for word, encoding in zip(words, encodings, strict=True)}
+    markup = {specials.first, specials.last, specials.mask, specials.padding}
+    pieces = {
+        word: [specials.unknown if number in markup else number for number in encoding.ids] or [specials.unknown]
+        for word, encoding in zip(words, encodings, strict=True)
+    }
     return [_windows([pieces[word] for word in sentence], specials, limit - 2) for sentence in sentences]
 
 

@@ -36,6 +36,7 @@ class WordEncoder(nn.Module):
     def __init__(self, model: Any, tokenizer: Any) -> None:
         super().__init__()
         family = family_of(model.config)
+        family.prepare(model)
         self.specials = prepare(tokenizer, model.config.vocab_size)
         self.model = model
         self.tokenizer = tokenizer
@@ -86,7 +87,10 @@ class WordEncoder(nn.Module):
 
     def enable_gradient_checkpointing(self) -> None:
         """Trades time for memory in training: each layer is computed again in the backward pass instead of kept."""
-        self.model.gradient_checkpointing_enable({"use_reentrant": False})
+        # The first is the newer name of the second.
+        names = ("activation_checkpointing_enable", "gradient_checkpointing_enable")
+        enable = next(getattr(self.model, name) for name in names if hasattr(self.model, name))
+        enable({"use_reentrant": False})
 
     def save_description(self, folder: Path) -> None:
         """Writes all but the weights: ``config.json`` and the tokenizer's files, readable by transformers too.

@@ -38,6 +38,7 @@ def marginals(scores: Tensor, lengths: Sequence[int]) -> Tensor:
     return _outside(*_charts(scores.detach(), lengths), lengths)
 
 
+@np.errstate(invalid="ignore")
 def decode(scores: Tensor, lengths: Sequence[int]) -> list[np.ndarray]:
     """The bracketing of highest score of each sentence (CKY; of equal splits the leftmost).
 

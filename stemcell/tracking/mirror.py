@@ -54,20 +54,21 @@ class Mirror:
             except Exception as error:
                 # Whatever it is (network, server, database, disk), training matters more, and sync mends it later.
                 replica = None
-                self._warn(error)
                 failures += 1
-                if ending:
-                    # A store that was just busy gets another chance, one that was away before does not.
-                    if failures > 1:
+                # Once may be a busy database, which is not worth a word.
+                if failures > 1:
+                    self._warn(error)
+                    if ending:
                         return
-                    time.sleep(1)
                 pause = min(LONGEST, INTERVAL * 2**failures)
+                if ending:
+                    time.sleep(1)
 
     def _warn(self, error: Exception) -> None:
         if not self._warned:
             self._warned = True
             address = store.shown(store.tracking_uri())
-            say(f"MLflow at {address} fails ({store.reason(error)}); training goes on, and it is tried again")
+            say(f"MLflow at {address} fails ({store.reason(error)}); the run goes on without it, and it is tried again")
 
 
 def say(message: str) -> None:

@@ -50,26 +50,28 @@ def small(family: str, attention: Attention = "sdpa") -> WordEncoder:
 
 
 def _parts(family: str) -> tuple[Any, Any]:
-    shape = {**SIZES, "intermediate_size": 48, "initializer_range": 0.2, "max_position_embeddings": 64}
+    shape: dict[str, Any] = {**SIZES, "intermediate_size": 48, "initializer_range": 0.2, "max_position_embeddings": 64}
     if family in TINY:
         config, tokenizer = tiny(family, SENTENCES)
         changes = {**shape, "embedding_size": 20} if family == "tiny-electra" else shape
         return type(config)(**{**config.to_dict(), **changes}), tokenizer
     if family == "deberta-v3":
         pieces = _unigram(["[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]"], "[UNK]")
-        attention = {"relative_attention": True, "position_buckets": 8, "share_att_key": True}
+        attention: dict[str, Any] = {"relative_attention": True, "position_buckets": 8, "share_att_key": True}
         attention |= {"pos_att_type": ["p2c", "c2p"], "norm_rel_ebd": "layer_norm", "position_biased_input": False}
         config = DebertaV2Config(**shape, **attention, type_vocab_size=0, vocab_size=len(pieces) + 3)
         return config, DebertaV2Tokenizer(pieces, unk_id=3)
     if family in ("xlm-r", "camembert"):
         pieces = _unigram(["<s>", "<pad>", "</s>", "<unk>", "<mask>"], "<unk>")
-        build = XLMRobertaConfig if family == "xlm-r" else CamembertConfig
+        build: Any = XLMRobertaConfig if family == "xlm-r" else CamembertConfig
         return build(**shape, pad_token_id=1, vocab_size=len(pieces)), XLMRobertaTokenizer(pieces)
     if family == "modernbert":
         tokenizer = _byte_level_without_spaces()
+        kinds: Any = ["full_attention", "sliding_attention", "sliding_attention"]
         config = ModernBertConfig(
-            **shape, local_attention=8, global_attn_every_n_layers=3, vocab_size=len(tokenizer), pad_token_id=0
-        )
+            **shape, local_attention=8, layer_types=kinds, vocab_size=len(tokenizer),
+            pad_token_id=0, bos_token_id=2, cls_token_id=2, eos_token_id=3, sep_token_id=3,
+        )  # fmt: skip
         return config, tokenizer
     _, tokenizer = tiny("tiny-bert", SENTENCES)
     config = DistilBertConfig(

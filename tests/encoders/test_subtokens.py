@@ -105,3 +105,5 @@ def test_a_tokenizer_with_more_ids_than_embeddings_is_refused() -> None:
     tokenizer = small("tiny-bert").tokenizer
     with pytest.raises(UserError, match="do not fit"):
         prepare(tokenizer, len(tokenizer) - 1)
+    with pytest.raises(UserError, match=r"are the tokenizer's files .* beside the model's"):
+        prepare(tokenizer, 2 * len(tokenizer) + 1)

@@ -72,6 +72,7 @@ def test_of_equal_trees_the_one_that_splits_leftmost():
     assert spans.tolist() == [[0, 4], [0, 1], [1, 4], [1, 2], [2, 4], [2, 3], [3, 4]]
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
 def test_any_scores_give_a_bracketing(value):
     scores = random_scores(0, "plain").nan_to_num()

@@ -34,6 +34,21 @@ def run_home(session_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return session_home
 
 
+class Corpus:
+    """As much of a corpus as tracking asks for."""
+
+    folder = Path("corpus")
+    fingerprint = "0123456789abcdef" * 4
+
+    def __getitem__(self, split: str) -> dict[str, list[int]]:
+        return {"pos": [0] * 7}
+
+
+@pytest.fixture
+def corpus() -> Corpus:
+    return Corpus()
+
+
 class Copy:
     """What MLflow has of a run, asked through its own client."""
 

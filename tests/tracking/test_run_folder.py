@@ -106,7 +106,7 @@ def test_runs_are_found_by_folder_or_name(tmp_path: Path, run_home: Path) -> Non
         find_run("bert-pos-sed1")
     with pytest.raises(UserError, match="not a run folder"):
         find_run(str(tmp_path))
-    with pytest.raises(UserError, match="MLflow at sqlite.*not found"):
+    with pytest.raises(UserError, match=r"MLflow at sqlite.*not found"):
         find_run("0" * 32)
 
 

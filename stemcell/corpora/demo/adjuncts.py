@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stemcell.corpora.demo import lexicon
-from stemcell.corpora.demo.phrases import city_name, common, noun_phrase, noun_words, person_name, preposition
+from stemcell.corpora.demo.phrases import noun_phrase, noun_words, person_name, preposition, town_name
 from stemcell.corpora.demo.speaker import Speaker
 from stemcell.corpora.demo.tree import Entity, Frame, Node, leaf, phrase, related
 
@@ -33,13 +33,18 @@ def calendar(s: Speaker, tense: str) -> Node:
     """``on Monday``, ``in May 1998`` and the like."""
     form = s.weighted({"day": 4, "year": 3 if tense == "past" else 0, "month": 2})
     if form == "day":
-        return preposition(s.word("on on by"), date("head", (s.pick(lexicon.DAYS), "NNP", "head")), "obl")
+        return preposition(s.word("on on by"), date("head", (s.word(lexicon.DAYS), "NNP", "head")), "obl")
     if form == "year":
         return preposition(s.word("in in before"), date("head", (year(s), "CD", "head")), "obl")
-    month = (s.pick(lexicon.MONTHS), "NNP", "head")
+    month = (s.word(lexicon.MONTHS), "NNP", "head")
     if tense == "past" and s.chance(0.5):
         return preposition("in", date("head", month, (year(s), "CD", "nmod:unmarked")), "obl")
     return preposition("in", date("head", month), "obl")
+
+
+def definite(s: Speaker, kind: str) -> Node:
+    """``the`` and a noun."""
+    return phrase("NP", leaf("DT", "the", "det"), *noun_words(s, kind, s.chance(0.15), 0.2))
 
 
 def time(s: Speaker, tense: str) -> Node:
@@ -62,22 +67,23 @@ def time(s: Speaker, tense: str) -> Node:
         tag, how = ("DT", "det") if which in {"that", "this"} else ("JJ", "amod")
         return date("obl:unmarked", (which, tag, how), (s.word("week month year summer night"), "NN", "head"))
     if form == "ago":
-        span = phrase("NP", leaf("CD", s.pick(lexicon.NUMBERS), "nummod"), leaf("NNS", s.word("days years weeks")))
+        span = phrase("NP", leaf("CD", s.word(lexicon.NUMBERS), "nummod"), leaf("NNS", s.word("days years weeks")))
         return adverb("ago", related(span, "obl:unmarked"))
-    return preposition(s.word("before after during"), common(s, s.word("event force"), 0).node, "obl")
+    return preposition(s.word("before after during"), definite(s, s.word("event contest force")), "obl")
 
 
 def place(s: Speaker) -> Node:
     """Where: in a city, or in, at, near or by a building."""
     if s.chance(0.5):
-        return preposition("in", city_name(s), "obl")
+        return preposition("in", town_name(s), "obl")
     where = phrase("NP", leaf("DT", s.word("the the a this"), "det"), *noun_words(s, "place", False, 0.25))
     return preposition(s.word("in at near by behind outside"), where, "obl")
 
 
-def instrument(s: Speaker) -> Node:
-    """``with`` a tool."""
-    tool = phrase("NP", leaf("DT", s.word("a a the"), "det"), *noun_words(s, "tool", False, 0.4))
+def instrument(s: Speaker, tools: str) -> Node:
+    """``with`` one of the tools."""
+    quality = [leaf("JJ", s.word("sharp long old rusty small"), "amod")] if s.chance(0.4) else []
+    tool = phrase("NP", leaf("DT", s.word("a a the"), "det"), *quality, leaf("NN", s.word(tools)))
     return preposition("with", tool, "obl")
 
 
@@ -89,30 +95,30 @@ def company(s: Speaker) -> Node:
 
 def cause(s: Speaker) -> Node:
     """``because of`` something."""
-    what = common(s, s.word("force event"), 0).node
+    what = definite(s, s.word("force force contest"))
     because, of = leaf("IN", "because", "case"), leaf("IN", "of")
     return phrase("PP", because, related(of, "fixed", because), what, relation="obl")
 
 
 def stance(s: Speaker) -> Node:
     """A sentence adverb."""
-    return adverb(s.pick(lexicon.STANCES))
+    return adverb(s.word(lexicon.STANCES))
 
 
 def after_verb(
-    s: Speaker, frame: Frame, tense: str, *, manner: bool, tooled: bool, settled: bool, amount: float
+    s: Speaker, frame: Frame, tense: str, *, manner: bool, tool: str, settled: bool, amount: float
 ) -> list[Node]:
     """Adjuncts at the end of a verb phrase, with their roles.
 
     Args:
         manner: whether the verb can be done in some manner, place or company.
-        tooled: whether it can be done with a tool.
+        tool: tools that it can be done with, if any.
         settled: whether a place said next would belong to the object instead.
         amount: how many to expect, roughly.
     """
     chosen: list[tuple[str, Node]] = []
-    if tooled and s.chance(0.6):
-        chosen.append(("ARGM-MNR", instrument(s)))
+    if tool and s.chance(0.6):
+        chosen.append(("ARGM-MNR", instrument(s, tool)))
     elif manner and s.chance(0.3 * amount):
         if s.chance(0.3):
             chosen.append(("ARGM-COM", company(s)))
@@ -123,7 +129,7 @@ def after_verb(
         chosen.append(("ARGM-LOC", place(s)))
     if s.chance(0.45 * amount):
         chosen.append(("ARGM-TMP", time(s, tense)))
-    elif s.chance(0.06 * amount):
+    elif manner and s.chance(0.04 * amount):
         chosen.append(("ARGM-CAU", cause(s)))
     for role, node in chosen:
         frame.add(role, node)

@@ -12,28 +12,42 @@ from dataclasses import dataclass
 
 from stemcell.corpora.demo import adjuncts, complements, lexicon, nominals
 from stemcell.corpora.demo.conjugation import BASES, Predicate, conjugate, negation, shorten
-from stemcell.corpora.demo.phrases import Nominal, comparative, coordinate, noun_phrase, preposition
+from stemcell.corpora.demo.phrases import Nominal, comparative, coordinate, noun_phrase, preposition, profession
 from stemcell.corpora.demo.speaker import Speaker
 from stemcell.corpora.demo.tree import Frame, Node, leaf, phrase, related
 from stemcell.corpora.demo.verbs import VERBS, Verb
 
 # How often a kind is a subject, and a use of verbs is tried; a use that the subject's kind cannot have is not taken.
-SUBJECTS = {"person": 11, "org": 3, "animal": 1.2, "document": 1.2, "place": 0.8, "city": 0.5, "vehicle": 0.9}
-SUBJECTS |= {"object": 0.5, "container": 0.4, "event": 0.9, "force": 0.8, "food": 0.2}
-SIMPLE = {"intransitive": 4, "unaccusative": 4, "transitive": 14, "passive": 6, "oblique": 8, "ditransitive": 5}
+SUBJECTS = {"person": 11, "org": 4, "animal": 1.2, "document": 1.2, "place": 0.8, "city": 0.5, "vehicle": 0.9}
+SUBJECTS |= {"object": 0.5, "container": 0.4, "event": 0.7, "contest": 0.4, "plan": 0.9, "force": 0.8, "food": 0.2}
+SIMPLE = {
+    "intransitive": 4,
+    "unaccusative": 4,
+    "transitive": 13,
+    "handling": 3.5,
+    "passive": 6,
+    "oblique": 8,
+    "ditransitive": 5,
+}
 SIMPLE |= {"given": 1, "given-to": 2, "particle": 6, "copula": 7}
-NESTING = {"subject-control": 6, "object-control": 4, "raising": 3, "gerund": 2, "bare": 2, "that": 6, "whether": 1.5, "wh": 2}
-INTENDED = {"intransitive": 3, "transitive": 10, "oblique": 5, "ditransitive": 3, "particle": 4}
-GAPPED = {"transitive": 10, "particle": 1.5, "ditransitive": 2}
+NESTING = {"subject-control": 14, "object-control": 9, "raising": 6, "gerund": 5, "bare": 4, "that": 11}
+NESTING |= {"whether": 3, "wh": 4}
+INTENDED = {"intransitive": 3, "transitive": 9, "handling": 3, "oblique": 5, "ditransitive": 3, "particle": 4}
+AIMS = {"transitive": 9, "handling": 3, "oblique": 3, "ditransitive": 3}
+GAPPED = {"transitive": 9, "handling": 2, "particle": 1.5, "ditransitive": 2}
 PASSIVES = ("passive", "given", "given-to")
 
 
 @dataclass(eq=False, slots=True)
 class Gap:
-    """The place of a phrase that stands in front; ``word`` is the phrase moved there (none: nothing was said)."""
+    """The place of a phrase that stands in front: an object's, or that of whom something is given to.
+
+    ``word`` is the phrase moved to the front (none: nothing was said), ``filler`` what plays the role.
+    """
 
     filler: Nominal
     word: Node | None
+    recipient: bool = False
 
     def settle(self, role: str, relation: str, verb: Node) -> None:
         """Let the filler play ``role`` for the verb, and its word depend on it."""
@@ -50,6 +64,7 @@ class Clause:
     node: Node
     predicate: Predicate
     tense: str
+    ends_in_clause: bool
 
 
 def choose_tense(s: Speaker) -> str:
@@ -57,10 +72,14 @@ def choose_tense(s: Speaker) -> str:
     return s.weighted({"past": 10, "perfect": 2, "present": 3, "progressive": 1.5, "future": 2})
 
 
-def choose(s: Speaker, kind: str, depth: int, gap: Gap | None, uses: Mapping[str, float] | None) -> tuple[str, Verb | None]:
+def choose(
+    s: Speaker, kind: str, depth: int, gap: Gap | None, uses: Mapping[str, float] | None
+) -> tuple[str, Verb | None]:
     """A use that a subject of this kind can have, and a verb for it (none: the copula)."""
-    if gap is not None:
-        nesting = {"that": 2.0, "subject-control": 2.0} if depth > 0 else {}
+    if gap is not None and gap.recipient:
+        uses = {"ditransitive": 1}
+    elif gap is not None:
+        nesting = {"that": 5.0, "subject-control": 4.0} if depth > 0 else {}
         uses = GAPPED | nesting | ({"oblique": 4} if gap.word is not None else {})
     elif uses is None:
         uses = SIMPLE | NESTING if depth > 0 else SIMPLE
@@ -71,13 +90,14 @@ def choose(s: Speaker, kind: str, depth: int, gap: Gap | None, uses: Mapping[str
         if use in PASSIVES:
             verbs = [
                 verb
-                for verb in VERBS["transitive" if use == "passive" else "ditransitive"]
-                if kind in (("person",) if use == "given" else verb.objects)
+                for verb in (VERBS["transitive"] + VERBS["handling"] if use == "passive" else VERBS["ditransitive"])
+                if kind in (("person",) if use == "given" else verb.objects) and not verb.stative
             ]
         else:
             verbs = [verb for verb in VERBS[use] if kind in verb.subjects]
-            if gap is not None and use not in NESTING:
-                verbs = [verb for verb in verbs if gap.filler.kind in verb.objects]
+            if gap is not None and not gap.recipient and use not in NESTING:
+                # What one goes to is not moved: R-ARG4 would be too rare to be learnt.
+                verbs = [v for v in verbs if gap.filler.kind in v.objects and v.lemma not in complements.GOING]
         if verbs:
             return use, s.pick(verbs)
 
@@ -92,6 +112,7 @@ def predicate(
     uses: Mapping[str, float] | None = None,
     support: bool = False,
     plain: bool = False,
+    adjoin: bool = True,
 ) -> Predicate:
     """Something said of the subject.
 
@@ -100,6 +121,7 @@ def predicate(
         uses: weights of the uses to choose among.
         support: an auxiliary is needed, for a question.
         plain: neither negation nor adverbs nor contraction, as inside coordinations.
+        adjoin: adjuncts may follow.
     """
     use, verb = choose(s, subject.kind, depth, gap, uses)
     frame = Frame()
@@ -118,8 +140,8 @@ def predicate(
         auxiliaries[-1].frame = frame
         made = Predicate(_complement_of_be(s, subject, frame), frame, auxiliaries)
         _after_auxiliary(s, made, subject, tense, negated, plain or support)
-        if not ends_in_clause(made.core):
-            made.tail = adjuncts.after_verb(s, frame, tense, manner=False, tooled=False, settled=True, amount=0.3)
+        if adjoin and not ends_in_clause(made.core):
+            made.tail = adjuncts.after_verb(s, frame, tense, manner=False, tool="", settled=True, amount=0.3)
         return made
     main = leaf(tag, verb.forms[tag])
     main.frame = frame
@@ -128,15 +150,18 @@ def predicate(
     taken = complements.complete(s, verb, use, main, subject, depth, gap)
     made = Predicate(phrase("VP", main, *taken.nodes), frame, auxiliaries, passive=passive)
     _after_auxiliary(s, made, subject, tense, negated, plain or support)
+    made.willing = subject.kind == "person" and not verb.stative and first_role.get(use, "ARG0") == "ARG0"
+    if not adjoin:
+        return made
     if not ends_in_clause(made.core):
         made.core.children += adjuncts.after_verb(
             s,
             frame,
             tense,
             manner=not verb.stative and use not in {"unaccusative", "raising"} and subject.kind not in {"org", "force"},
-            tooled=verb.tooled and subject.kind == "person",
-            settled=taken.kind in {"place", "org", "event", "city"},
-            amount=1.0 if depth > 0 else 0.8,
+            tool=lexicon.TOOLS.get(verb.lemma, lexicon.TOOLS[""]) if verb.use == "handling" else "",
+            settled=taken.kind in {"place", "org", "event", "contest", "city"},
+            amount=0.4 if verb.stative else 1.0 if depth > 0 else 0.8,
         )
     elif taken.movable is not None and s.chance(0.5):
         when = adjuncts.time(s, tense)
@@ -171,10 +196,10 @@ def _after_auxiliary(s: Speaker, made: Predicate, subject: Nominal, tense: str, 
         made.middle.append(negation(s, made.auxiliaries[0]))
         made.frame.add("ARGM-NEG", made.middle[0])
     elif not plain and tense not in BASES and s.chance(0.12):
-        word = s.pick(lexicon.FREQUENCIES if tense in {"past", "present"} else ["already", "finally", "probably", "just"])
-        made.middle.append(adjuncts.adverb(word))
+        adverb = s.word(lexicon.FREQUENCIES if tense in {"past", "present"} else "already finally probably just")
+        made.middle.append(adjuncts.adverb(adverb))
         roles = {"never": "ARGM-NEG", "probably": "ARGM-ADV", "finally": "ARGM-ADV"}
-        made.frame.add(roles.get(word, "ARGM-TMP"), made.middle[0])
+        made.frame.add(roles.get(adverb, "ARGM-TMP"), made.middle[0])
     if not plain and made.auxiliaries:
         shorten(s, made.auxiliaries[0], subject)
 
@@ -183,7 +208,7 @@ def _complement_of_be(s: Speaker, subject: Nominal, frame: Frame) -> Node:
     """What the copula says of its subject: a quality, a comparison, a feeling, a place or what it is."""
     subject.fill(frame, "ARG1")
     person = subject.kind == "person"
-    graded = [word for word in lexicon.ADJECTIVES.get(subject.kind, "").split() if comparative(word)]
+    graded = [word for word in lexicon.ADJECTIVES[subject.kind].split() if comparative(word)]
     form = s.weighted(
         {
             "quality": 5,
@@ -197,7 +222,7 @@ def _complement_of_be(s: Speaker, subject: Nominal, frame: Frame) -> Node:
         if subject.plural:
             node = phrase("NP", leaf("NNS", s.word("doctors teachers friends neighbors engineers tourists")))
         else:
-            node = noun_phrase_of_profession(s)
+            node = profession(s)
     elif form == "place":
         node = related(adjuncts.place(s), "head")
     elif form == "comparison":
@@ -208,8 +233,8 @@ def _complement_of_be(s: Speaker, subject: Nominal, frame: Frame) -> Node:
         about = noun_phrase(s, ["person", "topic", "document", "food"], modified=0.1).node
         node = phrase("ADJP", leaf("JJ", feeling), preposition(lexicon.FEELINGS[feeling], about, "obl"))
     else:
-        words = lexicon.ADJECTIVES.get(subject.kind, "beautiful old famous").split()
-        adjective = leaf("JJ", s.pick([*lexicon.MOODS, *words] if person else words))
+        words = lexicon.ADJECTIVES[subject.kind]
+        adjective = leaf("JJ", s.word(f"{words} {lexicon.MOODS}" if person else words))
         if s.chance(0.12):
             other = leaf("JJ", s.word("cheap good" if not person else "careful clever"))
             node = coordinate("ADJP", [adjective, other], "and")
@@ -220,11 +245,6 @@ def _complement_of_be(s: Speaker, subject: Nominal, frame: Frame) -> Node:
     return node
 
 
-def noun_phrase_of_profession(s: Speaker) -> Node:
-    """``a doctor``, ``a teacher from Oslo``."""
-    return nominals.profession(s)
-
-
 def clause(
     s: Speaker,
     depth: int,
@@ -233,24 +253,28 @@ def clause(
     subject: Nominal | None = None,
     gap: Gap | None = None,
     uses: Mapping[str, float] | None = None,
+    adjoin: bool = True,
 ) -> Clause:
     """A statement, without punctuation; sometimes two predicates share its subject."""
     tense = tense or choose_tense(s)
     if subject is None:
         kind = "person" if gap is not None else s.weighted(SUBJECTS)
         subject = nominals.argument(s, [kind], depth, subject=True)
-    first = predicate(s, subject, tense, depth, gap=gap, uses=uses)
+    first = predicate(s, subject, tense, depth, gap=gap, uses=uses, adjoin=adjoin)
     related(subject.node, "nsubj:pass" if first.passive else "nsubj")
     said = first.statement()
+    last = first
     if gap is None and depth > 0 and not first.middle and not ends_in_clause(first.core) and s.chance(0.1):
-        second = predicate(s, subject, tense, depth - 1, plain=True)
-        said = [coordinate("VP", [said[0], second.statement()[0]], s.word("and and but or"))]
-    return Clause(phrase("S", subject.node, *said), first, tense)
+        last = predicate(s, subject, tense, depth - 1, plain=True)
+        said = [coordinate("VP", [said[0], last.statement()[0]], s.word("and and and but"))]
+    return Clause(phrase("S", subject.node, *said), first, tense, ends_in_clause(last.core))
 
 
-def infinitive(s: Speaker, subject: Nominal, depth: int, gap: Gap | None = None, **options: Mapping[str, float]) -> Node:
+def infinitive(
+    s: Speaker, subject: Nominal, depth: int, gap: Gap | None = None, uses: Mapping[str, float] | None = INTENDED
+) -> Node:
     """``to`` and a verb phrase whose subject is known but not said here."""
-    made = predicate(s, subject, "infinitive", depth, gap=gap, **options)
+    made = predicate(s, subject, "infinitive", depth, gap=gap, uses=uses)
     return phrase("S", phrase("VP", leaf("TO", "to", "mark"), made.statement()[0]))
 
 

@@ -16,6 +16,7 @@ _FORMS = {
     "do": {"VBD": "did", "VBZ": "does", "VBP": "do"},
 }
 _MODALS = {"past": "could would might", "present": "can must should may", "future": "will will may might"}
+_ASKING = {"past": "could would", "present": "can should", "future": "will will would"}
 _SHORT = {"is": "'s", "has": "'s", "are": "'re", "am": "'m", "will": "'ll", "would": "'d", "have": "'ve"}
 _NOT_SHORTENED = {"am", "may", "might", "be", "being", "been", "having"}
 
@@ -31,6 +32,7 @@ class Predicate:
         middle: negation and adverbs, which follow the first auxiliary or else precede the verb phrase.
         tail: what follows the core inside the innermost auxiliary's phrase.
         passive: whether the subject is ``nsubj:pass``.
+        willing: whether a person does it, and so may have a purpose.
     """
 
     core: Node
@@ -39,6 +41,7 @@ class Predicate:
     middle: list[Node] = field(default_factory=list)
     tail: list[Node] = field(default_factory=list)
     passive: bool = False
+    willing: bool = False
 
     def nest(self, auxiliaries: list[Node], middle: list[Node]) -> Node:
         """The core inside one verb phrase for each of the auxiliaries."""
@@ -88,13 +91,15 @@ def conjugate(
     chain: list[tuple[str, str, str]] = []
     modal = ""
     past = tense == "past"
+    modals = _ASKING if support else _MODALS
     if tense in {"past", "present"}:
-        aspect = s.weighted({"simple": 9, "modal": 2.5, "perfect": past, "progressive": past * (not stative) * 1.5})
-        modal = s.word(_MODALS[tense]) if aspect == "modal" else ""
+        weights = {"simple": 9, "modal": 0.5 if copula else 1.5}
+        aspect = s.weighted(weights | ({"perfect": 1, "progressive": 0 if stative else 1.5} if past else {}))
+        modal = s.word(modals[tense]) if aspect == "modal" else ""
     elif tense in {"perfect", "progressive"}:
         aspect = tense if tense == "perfect" or not stative else "simple"
     else:
-        aspect, modal = "simple", s.word(_MODALS["future"]) if tense == "future" else ""
+        aspect, modal = "simple", s.word(modals["future"]) if tense == "future" else ""
     if aspect == "perfect":
         chain.append(("have", "VBN", "aux"))
     elif aspect == "progressive" and not copula:

@@ -59,23 +59,30 @@ def person_name(s: Speaker, bare: bool) -> Node:
     first, last = s.pick(s.names["first"]), s.pick(s.names["last"])
     form = s.weighted({"first": 3, "full": 4, "title": 2, "last": 1.5 if bare else 0})
     if form == "title":
-        return phrase("NP", leaf("NNP", s.word("Mr. Mrs. Dr. Mayor Judge"), "compound"), *named_words("PER", [(last, "NNP")]))
+        title = leaf("NNP", s.word("Mr. Mrs. Dr. Mayor Judge"), "compound")
+        return phrase("NP", title, *named_words("PER", [(last, "NNP")]))
     chosen = {"first": [first], "full": [first, last], "last": [last]}[form]
     return phrase("NP", *named_words("PER", [(word, "NNP") for word in chosen], first_is_head=True))
 
 
-def city_name(s: Speaker) -> Node:
-    """A city, a country, or a named river, bridge, park or street."""
-    form = s.weighted({"city": 6, "country": 3, "feature": 2, "lake": 0.5, "plural": 0.5})
+def town_name(s: Speaker) -> Node:
+    """A city, a country or a range of mountains: what one can be in or from."""
+    form = s.weighted({"city": 6, "country": 4, "range": 0.5})
+    if form == "range":
+        return phrase("NP", leaf("DT", "the", "det"), *named_words("LOC", [(s.word(lexicon.RANGES), "NNPS")]))
+    return phrase("NP", *named_words("LOC", [(s.pick(s.names[form]), "NNP")]))
+
+
+def place_name(s: Speaker) -> Node:
+    """A town, or a river, bridge, park, street or lake."""
+    form = s.weighted({"town": 6, "feature": 2, "lake": 0.7})
     if form == "feature":
-        words = named_words("LOC", [(s.pick(s.names["last"]), "NNP"), (s.pick(lexicon.FEATURES), "NNP")])
+        words = named_words("LOC", [(s.pick(s.names["last"]), "NNP"), (s.word(lexicon.FEATURES), "NNP")])
         article = [] if words[-1].word in {"Park", "Street"} else [leaf("DT", "the", "det")]
         return phrase("NP", *article, *words)
     if form == "lake":
         return phrase("NP", *named_words("LOC", [("Lake", "NNP"), (s.pick(s.names["city"]), "NNP")]))
-    if form == "plural":
-        return phrase("NP", leaf("DT", "the", "det"), *named_words("LOC", [(s.pick(lexicon.RANGES), "NNPS")]))
-    return phrase("NP", *named_words("LOC", [(s.pick(s.names[form]), "NNP")]))
+    return town_name(s)
 
 
 def org_name(s: Speaker, bare: bool) -> Node:
@@ -96,7 +103,7 @@ def org_name(s: Speaker, bare: bool) -> Node:
         first.relation = "head"
         return phrase("NP", first, related(joint, "cc", last), related(last, "conj"))
     if form == "suffix":
-        suffix = s.pick(lexicon.SUFFIXES)
+        suffix = s.word(lexicon.SUFFIXES)
         tag = "NNPS" if suffix in {"Motors", "Airlines", "Foods"} else "NNP"
         return phrase("NP", *named_words("ORG", [(stem, "NNP"), (suffix, tag)]))
     return phrase("NP", *named_words("ORG", [(stem if form == "bare" else s.pick(s.names["acronym"]), "NNP")]))
@@ -107,7 +114,7 @@ def name(s: Speaker, kind: str, kinds: Sequence[str]) -> Node:
     alone = sum(other in kinds for other in NAMED) == 1
     if kind == "person":
         return person_name(s, alone)
-    return org_name(s, alone) if kind == "org" else city_name(s)
+    return org_name(s, alone) if kind == "org" else place_name(s)
 
 
 def pronoun(s: Speaker, kind: str, subject: bool) -> Nominal:
@@ -128,14 +135,14 @@ def pronoun(s: Speaker, kind: str, subject: bool) -> Nominal:
     return Nominal(phrase("NP", leaf("PRP", cases[0 if subject else 1])), kind, plural, person)
 
 
-def noun_words(s: Speaker, kind: str, plural: bool, adjectives: float = 0.35) -> list[Node]:
-    """Adjectives, a compound's first part and the noun."""
-    singular, _, irregular = s.pick(lexicon.NOUNS[kind].split()).partition("/")
+def noun_words(s: Speaker, kind: str, plural: bool, adjectives: float = 0.35, definite: bool = False) -> list[Node]:
+    """An adjective (superlative only if ``definite``), a compound's first part and the noun."""
+    singular, _, irregular = s.word(lexicon.NOUNS[kind]).partition("/")
     words = []
     if s.chance(adjectives) and kind in lexicon.ADJECTIVES:
         adjective = s.word(lexicon.ADJECTIVES[kind])
         if s.chance(0.15):
-            tag, graded = ("JJS", superlative(adjective)) if s.chance(0.5) else ("JJR", comparative(adjective))
+            tag, graded = ("JJS", superlative(adjective)) if definite else ("JJR", comparative(adjective))
             words.append(leaf(tag, graded, "amod") if graded else leaf("JJ", adjective, "amod"))
         else:
             words.append(leaf("JJ", adjective, "amod"))
@@ -147,7 +154,7 @@ def noun_words(s: Speaker, kind: str, plural: bool, adjectives: float = 0.35) ->
 
 def comparative(adjective: str) -> str:
     """``older`` for the adjectives that grade so, nothing for the others."""
-    if adjective not in lexicon.COMPARED:
+    if adjective not in lexicon.COMPARED.split():
         return ""
     if adjective.endswith("e"):
         return adjective + "r"
@@ -174,15 +181,19 @@ def possessor(s: Speaker) -> Node:
     return related(owner, "nmod:poss")
 
 
-def determiners(s: Speaker, plural: bool) -> list[Node]:
-    """What stands before the noun."""
+def determiners(s: Speaker, plural: bool, indefinite: bool) -> list[Node]:
+    """What stands before the noun; ``indefinite``: as after ``there is``."""
+    if indefinite and not plural:
+        return [leaf("DT", s.word("a a a no another"), "det")]
     if plural:
-        form = s.weighted({"the": 8, "none": 4, "DT": 4, "JJ": 2, "CD": 4, "QP": 1, "PDT": 0.7, "owner": 3})
+        form = s.weighted(
+            {"none": 4, "JJ": 2, "CD": 4, "QP": 1} | ({} if indefinite else {"the": 8, "DT": 4, "PDT": 0.7, "owner": 3})
+        )
         if form == "JJ":
             return [leaf("JJ", s.word("many few several other"), "amod")]
         if form == "CD":
-            article = [leaf("DT", s.word("the these those"), "det")] if s.chance(0.3) else []
-            return [*article, leaf("CD", s.pick(lexicon.NUMBERS), "nummod")]
+            article = [leaf("DT", s.word("the these those"), "det")] if s.chance(0.3) and not indefinite else []
+            return [*article, leaf("CD", s.word(lexicon.NUMBERS), "nummod")]
         if form == "QP":
             more, than, number = leaf("JJR", "more", "advmod"), leaf("IN", "than"), leaf("CD", s.word("20 60 100 200"))
             if s.chance(0.4):
@@ -191,9 +202,9 @@ def determiners(s: Speaker, plural: bool) -> list[Node]:
         if form == "PDT":
             return [leaf("PDT", "all", "det:predet"), leaf("DT", "the", "det")]
         if form in {"the", "DT"}:
-            return [leaf("DT", "the" if form == "the" else s.word("these those some all no"), "det")]
+            return [leaf("DT", "the" if form == "the" else s.word("these those some some all all no"), "det")]
         return [possessor(s)] if form == "owner" else []
-    form = s.weighted({"the": 9, "a": 6, "other": 3, "owner": 4})
+    form = s.weighted({"the": 9, "a": 6, "other": 1.5, "owner": 3.5})
     if form == "owner":
         return [possessor(s)]
     return [leaf("DT", s.word("this that every another no each") if form == "other" else form, "det")]
@@ -202,38 +213,40 @@ def determiners(s: Speaker, plural: bool) -> list[Node]:
 def modifier(s: Speaker, kind: str) -> Node | None:
     """A prepositional phrase that belongs to a noun of this kind, which its words give away."""
     forms = {"with": 4.0 if kind in lexicon.PARTS else 0, "of": 1.0 if kind == "person" else 0}
-    forms |= {"from": 3.0 if kind in {"person", "org"} else 0, "by": 2.0 if kind == "document" else 0}
-    forms |= {"in": 3.0 if kind in {"place", "org", "event"} else 0, "near": 1.0 if kind == "place" else 0}
-    forms |= {"about": 4.0 if kind == "document" else 0}
+    forms |= {"from": 3.0 if kind in {"person", "org"} else 0, "by": 2.0 if kind in {"document", "plan"} else 0}
+    forms |= {"in": 3.0 if kind in {"place", "org", "event", "contest"} else 0, "near": 1.0 if kind == "place" else 0}
+    forms |= {"about": 4.0 if kind in {"document", "plan"} else 0}
     if not any(forms.values()):
         return None
     word = s.weighted(forms)
     if word == "with":
-        part, _, plural = s.pick(lexicon.PARTS[kind].split()).partition("/")
-        color = [leaf("JJ", s.word("red green black white strange small"), "amod")] if s.chance(0.5) else []
+        part, _, plural = s.word(lexicon.PARTS[kind]).partition("/")
+        color = [leaf("JJ", s.word("red black white strange small"), "amod")] if s.chance(0.5) else []
         inner = phrase("NP", leaf("DT", "a", "det"), *color, leaf("NN", part))
         if plural and s.chance(0.4):
             inner = phrase("NP", leaf("CD", s.word("two three"), "nummod"), leaf("NNS", plural))
     elif word in {"from", "in"}:
-        inner = city_name(s)
+        inner = town_name(s)
     elif word in {"by", "of"}:
         inner = person_name(s, False)
     elif word == "near":
         inner = phrase("NP", leaf("DT", "the", "det"), *noun_words(s, "place", False, 0.2))
     else:
-        inner = topic(s) if s.chance(0.6) else city_name(s)
+        inner = topic(s) if s.chance(0.6) else town_name(s)
     return preposition(word, inner, "nmod")
 
 
 def topic(s: Speaker) -> Node:
     """A bare mass noun: something one can study, or talk about."""
-    return phrase("NP", leaf("NN", s.pick(lexicon.TOPICS)))
+    return phrase("NP", leaf("NN", s.word(lexicon.TOPICS)))
 
 
-def common(s: Speaker, kind: str, modified: float) -> Nominal:
+def common(s: Speaker, kind: str, modified: float, indefinite: bool = False) -> Nominal:
     """A common noun with its determiner and, with probability ``modified``, a prepositional phrase."""
     plural = s.chance(0.33)
-    node = phrase("NP", *determiners(s, plural), *noun_words(s, kind, plural))
+    before = determiners(s, plural, indefinite)
+    definite = bool(before) and (before[-1].word == "the" or before[0].relation == "nmod:poss")
+    node = phrase("NP", *before, *noun_words(s, kind, plural, definite=definite))
     after = modifier(s, kind) if s.chance(modified) else None
     return Nominal(phrase("NP", node, after) if after else node, kind, plural)
 
@@ -243,9 +256,9 @@ def noun_phrase(s: Speaker, kinds: Sequence[str], subject: bool = False, modifie
     kind = s.pick(kinds)
     if kind == "topic":
         return Nominal(topic(s), kind)
-    if kind == "city" or (kind in {"person", "org"} and s.chance(0.4)):
+    if kind == "city" or (kind == "person" and s.chance(0.4)) or (kind == "org" and s.chance(0.65)):
         node = name(s, kind, kinds)
-        return Nominal(node, kind, node.children[-1].word in lexicon.RANGES)
+        return Nominal(node, kind, node.children[-1].word in lexicon.RANGES.split())
     if s.chance(0.3 if kind == "person" else 0.06):
         return pronoun(s, kind, subject)
     first = common(s, kind, modified)
@@ -254,3 +267,10 @@ def noun_phrase(s: Speaker, kinds: Sequence[str], subject: bool = False, modifie
         third_one = [common(s, kind, 0).node] if s.chance(0.2) else []
         return Nominal(coordinate("NP", [first.node, *third_one, second], "and"), kind, True)
     return first
+
+
+def profession(s: Speaker) -> Node:
+    """``a doctor``, ``a teacher from Oslo``."""
+    node = phrase("NP", leaf("DT", "a", "det"), *noun_words(s, "person", False, 0.3))
+    after = modifier(s, "person") if s.chance(0.3) else None
+    return phrase("NP", node, after) if after else node

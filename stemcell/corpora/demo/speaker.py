@@ -21,7 +21,7 @@ _NAMES = {
     "company": lexicon.COMPANIES,
     "acronym": lexicon.ACRONYMS,
 }
-_HELD_OUT = 5
+_PARTS = 5
 
 
 class Speaker:
@@ -35,7 +35,7 @@ class Speaker:
     def __init__(self, seed: int, all_names: bool) -> None:
         self._random = random.Random(seed)
         self.names = {
-            kind: names if all_names else names[: len(names) - len(names) // _HELD_OUT]
+            kind: names.split()[: None if all_names else len(names.split()) * (_PARTS - 1) // _PARTS]
             for kind, names in _NAMES.items()
         }
 

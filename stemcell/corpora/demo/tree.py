@@ -8,6 +8,7 @@ dependencies, entities and frames are then read off, so they agree by constructi
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -86,9 +87,9 @@ def comma(anchor: Node | None = None) -> Node:
 
 
 def capitalise(node: Node) -> None:
-    """Write the first word that has letters with a capital."""
+    """Write the first word, past any punctuation, with a capital."""
     for word in node.leaves():
-        if word.word[0].isalpha():
+        if word.word[0].isalnum():
             word.word = word.word[0].upper() + word.word[1:]
             return
 
@@ -128,7 +129,7 @@ def _drop_idle_commas(root: Node) -> None:
     leaves = list(root.leaves())
     idle = {
         id(word)
-        for word, following in zip(leaves, leaves[1:], strict=False)
+        for word, following in itertools.pairwise(leaves)
         if word.label == "," and following.label in {",", ".", ":", "-RRB-"}
     }
     _remove(root, idle)
@@ -142,7 +143,7 @@ def _remove(node: Node, unwanted: set[int]) -> None:
 
 def _choose_articles(leaves: list[Node]) -> None:
     """``a`` before consonants, ``an`` before vowels (as they sound)."""
-    for word, following in zip(leaves, leaves[1:], strict=False):
+    for word, following in itertools.pairwise(leaves):
         if word.word in {"a", "A"}:
             sound = following.word.lower()
             vowel = sound[0] in "aeiou" and not sound.startswith(("uni", "one", "use", "eu"))
@@ -190,6 +191,8 @@ def _frames(leaves: list[Node]) -> Frames:
         assert predicate.frame is not None
         spans = []
         for role, node in predicate.frame.roles:
+            if node.start < 0:  # the understood subject of an imperative is no word of the sentence
+                continue
             spans.append(Argument(predicate.start, node.start, node.end, role))
             spans += [Argument(predicate.start, part.start, part.end, f"C-{role}") for part in node.moved]
         arguments += sorted(spans)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from stemcell.corpora.demo.lexicon import third
 
 # Verbs: "lemma[/past[/participle]] : subject kinds > object kinds" with, where one is taken, a preposition or
-# particle after the forms. Marks: * no progressive, ^ can be done with a tool, + doubles its last letter.
+# particle after the forms. Marks: * no progressive, + doubles its last letter.
 _VERBS = {
     "intransitive": """
         smile laugh cry dance shout work wait sing/sang/sung complain cook paint : person
@@ -19,7 +19,7 @@ _VERBS = {
         die : person animal
         open close : place container
         break/broke/broken : object container
-        begin/began/begun+ end : event force
+        begin/began/begun+ end : event contest force
         stop+ : vehicle force
         burn : place document""",
     "transitive": """
@@ -32,36 +32,40 @@ _VERBS = {
         write/wrote/written review print : person > document
         publish : org > document
         sign study : person org > document
-        paint^ : person > place object animal
-        open^ close fix^ clean^ break/broke/broken^ mark^ : person > container
-        repair^ clean^ : person > object vehicle
-        cut/cut/cut+^ : person > food
+        support* reject accept discuss : person org > plan
+        forget/forgot/forgotten+* remember* explain like* : person > plan
+        close : person > container
         build/built : person org > place vehicle
         close sell/sold : org > place
         destroy damage : force > place vehicle document
         attack bite/bit/bitten chase : animal > person animal
-        frighten surprise : animal event document force > person
+        frighten surprise : animal plan document force > person
         buy/bought sell/sold : person org > object container vehicle
         steal/stole/stolen hide/hid/hidden find/found lose/lost : person > object document
         carry move : person > container object
         eat/ate/eaten : person animal > food
         cook order : person > food
         drive/drove/driven park : person > vehicle
-        miss : person > vehicle event
-        attend watch : person > event
-        organize cancel record : person org > event
-        win/won/won+ : person org > event
+        miss : person > vehicle event contest
+        attend watch : person > event contest
+        organize cancel record : person org > event contest
+        win/won/won+ lose/lost : person org > contest
         hire fire promote sue : org > person
         join leave/left : person > org
         study discuss explain : person > topic
-        discuss support* : org > document
         like* love* hate* remember* forget/forgot/forgotten+* : person > person place city food event topic
         know*/knew/known : person > person city
         own* : person org > place vehicle
         guard protect : person animal > place person
         arrest question judge : person > person""",
+    "handling": """
+        paint : person > place object
+        open fix clean break/broke/broken mark : person > container
+        repair clean : person > object vehicle
+        cut/cut/cut+ : person > food""",
     "oblique": """
         talk to : person > person
+        talk about : person > plan topic contest
         wait for : person > person vehicle
         look at : person > person object place document
         listen to : person > person event
@@ -70,7 +74,8 @@ _VERBS = {
         complain about : person > food event topic
         go/went/gone to : person > place city event
         travel to : person > city
-        walk drive/drove/driven run/ran/run+ to : person animal > place
+        walk run/ran/run+ to : person animal > place
+        drive/drove/driven to : person > place city
         live in* : person > city
         vote for : person > person
         work for : person > org
@@ -90,9 +95,9 @@ _VERBS = {
         write/wrote/written down : person > document
         hand in : person > document
         wake/woke/woken up : force person animal > person
-        call off : person org > event
+        call off : person org > event contest
         take/took/taken over : org > org
-        set/set/set+ up : person org > org event
+        set/set/set+ up : person org > org
         give/gave/given up : person >
         grow/grew/grown up : person animal >
         break/broke/broken down : vehicle >
@@ -105,7 +110,7 @@ _VERBS = {
         persuade force invite encourage allow : person org > person
         promise : person > person""",
     "raising": "seem* appear* : person animal vehicle document",
-    "gerund": "enjoy stop+ start avoid like* hate* : person",
+    "gerund": "enjoy stop+* start* avoid like* hate* : person",
     "bare": """
         see/saw/seen* hear/heard* watch : person > person animal
         make/made let/let/let+ help : person event > person""",
@@ -129,7 +134,6 @@ class Verb:
     subjects: tuple[str, ...]
     objects: tuple[str, ...]
     stative: bool
-    tooled: bool
 
 
 def _verb_forms(entry: str, doubles: bool) -> dict[str, str]:
@@ -148,8 +152,8 @@ def _verb_forms(entry: str, doubles: bool) -> dict[str, str]:
 
 
 def _verb(entry: str, use: str, word: str, subjects: str, objects: str) -> Verb:
-    marks = {mark for mark in "*^+" if mark in entry + word}
-    plain = entry.translate(str.maketrans("", "", "*^+"))
+    marks = {mark for mark in "*+" if mark in entry + word}
+    plain = entry.translate(str.maketrans("", "", "*+"))
     return Verb(
         plain.split("/")[0],
         _verb_forms(plain, "+" in marks),
@@ -158,7 +162,6 @@ def _verb(entry: str, use: str, word: str, subjects: str, objects: str) -> Verb:
         tuple(subjects.split()),
         tuple(objects.split()),
         "*" in marks,
-        "^" in marks,
     )
 
 

@@ -35,6 +35,9 @@ class Family(Protocol):
         [..., heads * head_size], head by head.
         """
 
+    def prepare(self, model: Any) -> None:
+        """Mends in place what of transformers' implementation stands in the way of training."""
+
 
 FAMILIES: dict[str, Family] = {
     "bert": bert,

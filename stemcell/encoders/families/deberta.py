@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import nn
 
 SDPA = False
@@ -19,3 +20,27 @@ def head_size(config: Any) -> int:
 
 def output_projections(model: Any) -> list[nn.Linear]:
     return [layer.attention.output.dense for layer in model.encoder.layer]
+
+
+def prepare(model: Any) -> None:
+    """Lets the attention run under mixed precision.
+
+    Queries are the product of an autocast matrix plus ``q_bias``, which autocast leaves in float32; so they are
+    float32 while the scores made of them are not, and filling the masked scores with the lowest float32 value raises
+    "value cannot be converted without overflow" (transformers 5.24). Under autocast the bias is therefore given in
+    autocast's type for the time of the call. The parameter and its gradient stay float32.
+    """
+    for layer in model.encoder.layer:
+        layer.attention.self.register_forward_pre_hook(_lower_bias)
+        layer.attention.self.register_forward_hook(_restore_bias, always_call=True)
+
+
+def _lower_bias(attention: nn.Module, _: Any) -> None:
+    parameter = attention._parameters["q_bias"]
+    if parameter is not None and torch.is_autocast_enabled(parameter.device.type):
+        # An entry of __dict__ is found before the parameter of the same name.
+        attention.__dict__["q_bias"] = parameter.to(torch.get_autocast_dtype(parameter.device.type))
+
+
+def _restore_bias(attention: nn.Module, *_: Any) -> None:
+    attention.__dict__.pop("q_bias", None)

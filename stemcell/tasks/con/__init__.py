@@ -26,7 +26,7 @@ class Con:
         return ConDecoder(hidden, labels["labels"])
 
     def metric(self) -> Any:
-        return metric("con", "con", score, "Labelled bracket F1, as EVALB with COLLINS.prm counts.", "")
+        return metric("con", "con", score, "Labelled bracket F1 as EVALB counts it.", "Sekine and Collins 1997")
 
 
 TASK: Task = Con()

@@ -26,7 +26,7 @@ class Dep:
         return DepDecoder(hidden, labels["relations"], projective=choices.get("projective", False))
 
     def metric(self) -> Any:
-        return metric("dep", "dep", score, "Labelled and unlabelled attachment scores.", "")
+        return metric("dep", "dep", score, "Labelled and unlabelled attachment scores.", "Zeman et al. 2018")
 
 
 TASK: Task = Dep()

@@ -54,7 +54,7 @@ class DepDecoder(nn.Module):
         heads, relations = (
             torch.cat([target[name] for target in targets]).to(nodes.device) for name in ("heads", "relations")
         )
-        sentence, word = encoded.mask().nonzero().unbind(1)
+        sentence, word = _words(encoded)
         beyond = functional.pad(~encoded.mask(), (1, 0))
         arcs = self._arc_scores(nodes).masked_fill(beyond[:, None], float("-inf"))[sentence, word + 1]
         scores = self._relation_scores(nodes, sentence, word + 1, heads)
@@ -70,7 +70,7 @@ class DepDecoder(nn.Module):
         structure = eisner if self.projective else arborescence
         nodes = encoded.states[:, :-1]
         trees = [heads.tolist() for heads in structure.decode(self._arc_scores(nodes), encoded.lengths)]
-        sentence, word = encoded.mask().nonzero().unbind(1)
+        sentence, word = _words(encoded)
         heads = torch.tensor([head for tree in trees for head in tree], device=nodes.device)
         relations = iter(self._relation_scores(nodes, sentence, word + 1, heads).argmax(-1).tolist())
         return [Arcs(tuple(tree), tuple(self.relations[next(relations)] for _ in tree)) for tree in trees]
@@ -83,3 +83,10 @@ class DepDecoder(nn.Module):
         """[arcs, relations], float32."""
         dependents, heads = self.relation_dependent(nodes), self.relation_head(nodes)
         return self.relation.at(dependents, heads, sentence, dependent, head).float()
+
+
+def _words(encoded: Encoded) -> tuple[Tensor, Tensor]:
+    """Sentence and position of every word of the batch; made of the lengths, so that nobody waits for the device."""
+    sentence = torch.tensor([number for number, length in enumerate(encoded.lengths) for _ in range(length)])
+    word = torch.tensor([position for length in encoded.lengths for position in range(length)])
+    return sentence.to(encoded.states.device), word.to(encoded.states.device)

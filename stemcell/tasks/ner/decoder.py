@@ -80,7 +80,9 @@ class NerDecoder(nn.Module):
 
     def _scores(self, encoded: Encoded) -> Tensor:
         """[batch, labels, starts, ends], float32."""
-        return self.biaffine(self.start(encoded.vectors), self.end(encoded.vectors)).float()
+        scores = self.biaffine(self.start(encoded.vectors), self.end(encoded.vectors)).float()
+        # Without any type NULL is the only label, and the biaffine leaves a single label's dimension out.
+        return scores if self.types else scores[:, None]
 
 
 def _valid(encoded: Encoded) -> Tensor:

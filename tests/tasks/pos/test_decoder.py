@@ -29,7 +29,7 @@ def test_decodes_the_best_tag_of_each_word():
     batch = encoded([3, 1, 5])
     scores = decoder.scores(batch.states)
     expected = [
-        tuple(max(LABELS["tags"], key=lambda tag: float(row[decoder.index[tag]])) for row in sentence[1 : n + 1])
+        tuple(max(LABELS["tags"], key=lambda tag: row[decoder.index[tag]].item()) for row in sentence[1 : n + 1])
         for sentence, n in zip(scores, batch.lengths, strict=True)
     ]
     assert decoder.decode(batch) == expected

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from itertools import chain, combinations
+from itertools import chain, combinations, pairwise
 
 import pytest
 import torch
@@ -126,7 +126,7 @@ def test_decode_equals_enumeration(length):
 
 def disjoint(spans):
     ordered = sorted(spans)
-    return all(a[1] < b[0] for a, b in zip(ordered, ordered[1:], strict=False))
+    return all(a[1] < b[0] for a, b in pairwise(ordered))
 
 
 def test_sums_do_not_depend_on_the_batch():

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from itertools import chain, combinations
+from itertools import chain, combinations, pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +15,7 @@ SPANS = st.lists(
 
 def disjoint(spans):
     ordered = sorted(spans)
-    return all(a[1] < b[0] for a, b in zip(ordered, ordered[1:], strict=False))
+    return all(a[1] < b[0] for a, b in pairwise(ordered))
 
 
 @given(SPANS)

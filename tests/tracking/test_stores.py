@@ -1,0 +1,57 @@
+"""Which store is used, and what is said of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from stemcell.errors import UserError
+from stemcell.tracking import store
+from stemcell.tracking.folder import RunFolder
+from stemcell.tracking.sync import sync
+
+
+def test_the_default_lies_in_the_run_home(run_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert store.tracking_uri() == f"sqlite:///{run_home}/mlflow.db"
+    client = store.connect()
+    found = client.get_experiment(store.experiment(client, "stemcell"))
+    assert found.artifact_location == (run_home / "mlartifacts").as_uri()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("uri", "file"),
+    [
+        ("sqlite:////data/my%20runs/m.db", "/data/my%20runs/m.db"),
+        ("sqlite:///m.db?timeout=9", "m.db"),
+        ("sqlite://", None),
+        ("postgresql://u:p@host/db", None),
+        ("http://host", None),
+    ],
+)
+def test_sqlite_files(uri: str, file: str | None) -> None:
+    assert store.database(uri) == (Path(file).absolute() if file else None)
+
+
+def test_passwords_are_not_shown() -> None:
+    assert store.shown("postgresql://me:secret@db.example/mlflow") == "postgresql://db.example/mlflow"
+    assert store.shown("sqlite:////home/me/mlflow.db") == "sqlite:////home/me/mlflow.db"
+
+
+def test_a_store_that_mlflow_refuses_is_a_users_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = RunFolder.create(tmp_path / "run", {}, {})
+    run.set_status("FINISHED")
+    run.release()
+    for uri in ("nonsense://x", str(tmp_path / "mlruns"), f"sqlite:///{tmp_path}/run/run.json"):
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+        with pytest.raises(UserError, match="MLflow at"):
+            sync(run)
+
+
+def test_an_experiment_in_the_bin_is_named(run_home: Path) -> None:
+    client = store.connect()
+    client.delete_experiment(store.experiment(client, "binned"))
+    with pytest.raises(UserError, match="'binned' was deleted"):
+        store.experiment(client, "binned")
