@@ -16,6 +16,10 @@ from stemcell.errors import UserError, unknown
 
 PRECISIONS = ("no", "bf16", "fp16")
 POS_COLUMNS = ("xpos", "upos")
+ENCODER_HELP = (
+    "bert, roberta, electra, deberta, deberta-v3, modernbert, xlm-r, minilm, tiny-bert, tiny-roberta, tiny-electra, "
+    "tiny-deberta, a hub name or a local folder."
+)
 
 
 def _field(default: Any, help: str) -> Any:
@@ -27,8 +31,7 @@ class RunConfig:
     """What to train, on what, and how. The defaults are those of METHOD section 4 (He and Choi 2021, section 3.2)."""
 
     data: str = _field("", "Corpus folder with train, dev and test (see `stemcell data check`).")
-    encoder: str = _field("bert", "bert, roberta, electra, deberta, deberta-v3, modernbert, xlm-r, minilm, tiny-*, a hub "
-                                  "name or a local folder.")  # fmt: skip
+    encoder: str = _field("bert", ENCODER_HELP)
     tasks: tuple[str, ...] = _field(LAYERS, "Tasks to train jointly, separated by commas.")
     out: str = _field("", "Run folder; by default one named after encoder, tasks and seed under the run home.")
     seed: int = _field(1, "Seed of everything random.")

@@ -1,4 +1,4 @@
-"""The one error a user sees: a message that names the place and the remedy; the command line turns it into exit code 2."""
+"""The one error a user sees: a message that names the place and the remedy; exit code 2 on the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where stemcell keeps what it can make again: the corpora that it has read."""
+"""Where stemcell keeps runs, the MLflow store and the corpora that it has read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 
 
 def home() -> Path:
-    """``$STEMCELL_HOME``, or ``stemcell`` in the user's cache folder; it need not exist yet."""
-    if given := os.environ.get("STEMCELL_HOME"):
-        return Path(given).expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "stemcell"
+    """``$STEMCELL_HOME``, or ``stemcell`` in the user's home folder; it need not exist yet."""
+    given = os.environ.get("STEMCELL_HOME")
+    return Path(given).expanduser() if given else Path.home() / "stemcell"

@@ -49,7 +49,8 @@ def _lines(source: Path | None) -> Iterator[str]:
             try:
                 line = raw.decode("utf-8-sig" if number == 1 else "utf-8").strip()
             except UnicodeDecodeError as error:
-                raise UserError(f"{source or 'standard input'}:{number}: not UTF-8 ({error}); convert it first") from None
+                place = f"{source or 'standard input'}:{number}"
+                raise UserError(f"{place}: not UTF-8 ({error}); convert it first") from None
             if line:
                 yield line
 

@@ -96,9 +96,7 @@ def load(run: str | Path, device: str | None = None) -> Pipeline:
     labels = read_json(folder.path / "artifacts" / "labels.json")
     encoder = from_description(folder.path / "encoder")
     config = folder.config
-    decoders = build_decoders(
-        encoder.hidden, labels, projective=config["projective"], nested=config["nested"]
-    )
+    decoders = build_decoders(encoder.hidden, labels, projective=config["projective"], nested=config["nested"])
     model = MultiTaskModel(encoder, decoders)
     model.load_state_dict(tensors["model"])
     model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval()

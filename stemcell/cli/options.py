@@ -25,10 +25,10 @@ def with_config_flags(command: Callable[..., Any]) -> Callable[..., Any]:
         flags = {name: values.pop(name) for name in FIELDS}
         return command({name: value for name, value in flags.items() if value is not None}, **values)
 
-    options = [
-        inspect.Parameter(name, kind, default=None, annotation=Annotated[Optional[_type(field.default)], _option(field)])  # noqa: UP045
-        for name, field in FIELDS.items()
-    ]
+    options = []
+    for name, field in FIELDS.items():
+        annotation = Annotated[Optional[_type(field.default)], _option(field)]  # noqa: UP045
+        options.append(inspect.Parameter(name, kind, default=None, annotation=annotation))
     parameters = [p.replace(kind=kind) for p in own] + options
     wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     wrapper.__annotations__ = {p.name: p.annotation for p in parameters}

@@ -16,7 +16,7 @@ def command(
     flags: dict[str, Any],
     config: Annotated[Path | None, typer.Option(help="YAML file of fields; flags go over it.")] = None,
     resume: Annotated[
-        str | None, typer.Option(help="Go on with this run (folder or MLflow id), in the middle of an epoch if need be.")
+        str | None, typer.Option(help="Go on with this run (folder or MLflow id) where it stopped.")
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run folder if it is there.")] = False,
 ) -> None:

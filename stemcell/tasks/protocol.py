@@ -11,7 +11,7 @@ from stemcell.corpora.layers import Example
 from stemcell.encoders.encoded import Encoded
 
 Labels = dict[str, list[str]]
-"""Label inventories of a task by name, such as ``{"tags": ["NN", ...]}``; in order of first sight is never relied on."""
+"""Label inventories of a task by name, such as ``{"tags": ["NN", ...]}``; sorted."""
 
 Target = dict[str, Tensor]
 """One sentence's gold, as small CPU tensors."""

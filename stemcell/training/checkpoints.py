@@ -18,7 +18,9 @@ from stemcell.files import read_json, sha256, write_json
 FORMAT = 1
 
 
-def save(folder: Path, kind: str, step: int, tensors: Mapping[str, Mapping[str, Tensor]], state: dict[str, Any]) -> None:
+def save(
+    folder: Path, kind: str, step: int, tensors: Mapping[str, Mapping[str, Tensor]], state: dict[str, Any]
+) -> None:
     """Write a checkpoint and only then forget the one before it.
 
     Args:
@@ -57,7 +59,7 @@ def save(folder: Path, kind: str, step: int, tensors: Mapping[str, Mapping[str, 
     except (OSError, SafetensorError) as error:
         shutil.rmtree(temporary, ignore_errors=True)
         if getattr(error, "errno", None) == errno.ENOSPC or "No space left" in str(error):
-            raise UserError(f"{folder}: the disk is full; make room and go on with --resume, nothing is lost") from error
+            raise UserError(f"{folder}: the disk is full; make room and go on with --resume") from error
         raise
     for old in (*folder.glob(f"{kind}-*"), *folder.glob(f".{kind}-*")):
         if old != target:
@@ -94,7 +96,7 @@ def load(folder: Path, kind: str) -> tuple[dict[str, dict[str, Tensor]], dict[st
 
 def optimiser_tensors(optimiser: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:
     """An optimiser's state as ``PARAMETER:ENTRY`` -> tensor."""
-    names = {parameter: name for name, parameter in model.named_parameters()}
+    names: dict[Any, str] = {parameter: name for name, parameter in model.named_parameters()}
     return {
         f"{names[parameter]}:{entry}": value
         for parameter, entries in optimiser.state.items()

@@ -15,6 +15,7 @@ from torch import Tensor
 from stemcell.config import RunConfig
 from stemcell.errors import UserError
 from stemcell.tasks import task as find_task
+from stemcell.tracking.tracker import Tracker
 from stemcell.training import checkpoints
 from stemcell.training.balance import LossBalance
 from stemcell.training.batches import cut
@@ -24,7 +25,6 @@ from stemcell.training.optimisers import adamw, scale_and_clip, set_rates, sum_g
 from stemcell.training.processes import StopRequest, rank, summed, world
 from stemcell.training.sampling import Step
 from stemcell.training.setup import Setup
-from stemcell.tracking.tracker import Tracker
 
 # Steps are logged so that a run has at most about this many points a metric.
 POINTS = 5000
@@ -159,9 +159,8 @@ class Trainer:
         if stop:
             raise Stopped(self._stop.signal or signal.SIGTERM)
 
-        parameters = [
-            p for module in (self.model.encoder, self.model.decoders[task]) for p in module.parameters() if p.requires_grad
-        ]
+        modules = (self.model.encoder, self.model.decoders[task])
+        parameters = [p for module in modules for p in module.parameters() if p.requires_grad]
         if world() > 1:
             sum_gradients(parameters)
         factor = self.balance.factor(task, loss)
@@ -243,13 +242,11 @@ class Trainer:
 
     def _log_evaluation(self, result: Evaluation) -> None:
         step, epoch = self.progress.total, self.progress.epoch
-        values = {f"dev/{task}/{name}": value for task, scores in result.scores.items() for name, value in scores.items()}
+        values = {f"dev/{task}/{name}": v for task, scores in result.scores.items() for name, v in scores.items()}
         values["dev/average"] = result.average
         values["speed/dev_sentences_per_second"] = result.sentences_per_second
         self.tracker.metrics(step, values)
-        rows = [
-            [epoch, "dev", task, *row.values()] for task, table in result.tables.items() for row in table
-        ]
+        rows = [[epoch, "dev", task, *row.values()] for task, table in result.tables.items() for row in table]
         self.tracker.table(f"scores/dev-epoch-{epoch:03d}", SCORE_COLUMNS, rows)
 
     def _due(self) -> bool:

@@ -40,15 +40,15 @@ def sum_gradients(parameters: Sequence[nn.Parameter]) -> None:
         if parameter.grad is None:
             parameter.grad = torch.zeros_like(parameter)
     bucket: list[Tensor] = []
-    for parameter in [*parameters, None]:
-        if bucket and (parameter is None or sum(g.numel() for g in bucket) >= BUCKET):
+    for parameter in parameters:
+        assert parameter.grad is not None
+        bucket.append(parameter.grad)
+        if parameter is parameters[-1] or sum(gradient.numel() for gradient in bucket) >= BUCKET:
             flat = torch.cat([gradient.flatten() for gradient in bucket])
             torch.distributed.all_reduce(flat)
             for gradient, part in zip(bucket, flat.split([g.numel() for g in bucket]), strict=True):
                 gradient.copy_(part.view_as(gradient))
             bucket = []
-        if parameter is not None and parameter.grad is not None:
-            bucket.append(parameter.grad)
 
 
 def scale_and_clip(parameters: Sequence[nn.Parameter], factor: float, limit: float) -> Tensor:

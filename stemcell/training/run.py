@@ -138,6 +138,7 @@ def evaluate_run(run: str, *, data: str | None, split: str, tasks: str | None, p
     accelerator = _accelerator(precision)
     from stemcell.analysis import load
     from stemcell.corpora.store import read_corpus
+    from stemcell.tracking.sync import send
     from stemcell.training.evaluation import EvaluationData, evaluate
     from stemcell.training.loop import SCORE_COLUMNS
 
@@ -165,6 +166,7 @@ def evaluate_run(run: str, *, data: str | None, split: str, tasks: str | None, p
         rows = [["best", split, task, *row.values()] for task, table in result.tables.items() for row in table]
         folder.result(split, {f"{task}/{k}": v for task, scores in result.scores.items() for k, v in scores.items()})
         folder.table(f"scores/{split}", SCORE_COLUMNS, rows)
+        send(folder)
     title = f"{split}: average {result.average * 100:.2f}, {result.sentences_per_second:,.0f} sentences/s"
     return score_table(result.scores, lambda task: find_task(task).main, title)
 
@@ -203,5 +205,3 @@ def _git_commit() -> str:
         return subprocess.run(command, capture_output=True, text=True, timeout=5, check=True).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return "unknown"
-
-

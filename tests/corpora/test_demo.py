@@ -20,7 +20,7 @@ from stemcell.errors import UserError
 
 SIZES = {"train": 2000, "dev": 300, "test": 300}
 # Of the first 300 train sentences with all layers. A change of the grammar changes it, and so must change it here.
-DIGEST = "cc60179278aa1134963f3d02b722971cfc50e5f38d62cf49f8d5c5f5897e69ac"
+DIGEST = "fcc0b3659aedab4fb81ecfe1bde93b88ea34d029ac884173565fbbbe3d0687f4"
 TITLES = {"Mr.", "Mrs.", "Dr.", "Mayor", "Judge"}
 
 Corpus = dict[str, list[Sentence]]
@@ -219,10 +219,10 @@ class TestConstructions:
             *(("dep", label, 100) for label in ("nsubj:pass", "obl:agent", "acl:relcl", "conj", "xcomp", "ccomp")),
             *(("dep", label, 10) for label in ("iobj", "csubj", "expl", "appos", "parataxis", "vocative", "acl")),
             *(("con", label, 30) for label in ("SQ", "SBARQ", "SINV", "PRN", "ADJP", "ADVP", "QP", "PRT", "FRAG")),
-            *(("srl", role, 10) for role in ("ARG4", "ARGM-CAU", "ARGM-PRP", "ARGM-COM", "ARGM-ADV", "C-ARG0")),
+            *(("srl", role, 10) for role in ("ARG4", "ARGM-CAU", "ARGM-PRP", "ARGM-COM", "ARGM-ADV")),
             *(("srl", role, 50) for role in ("ARG0", "ARG1", "ARG2", "ARGM-MOD", "ARGM-NEG", "ARGM-TMP", "ARGM-LOC")),
             *(("srl", role, 30) for role in ("ARGM-MNR", "C-ARG1", "C-V", "R-ARG0", "R-ARG1")),
-            *(("srl", role, 3) for role in ("R-ARG2", "R-ARGM-LOC")),
+            *(("srl", role, 3) for role in ("R-ARG2", "R-ARGM-LOC", "C-ARG0")),
         ],
     )
     def test_occurs(self, train: list[Sentence], layer: str, label: str, least: int):
@@ -315,7 +315,7 @@ class TestConstructions:
             ("open", {"JJ", "VB"}),
             ("may", {"MD", "NNP"}),
             ("in", {"IN", "RP"}),
-            ("bought", {"VBD", "VBN"}),
+            ("left", {"VBD", "VBN"}),
             ("what", {"WP", "WDT"}),
         ],
     )

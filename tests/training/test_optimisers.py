@@ -1,3 +1,5 @@
+import itertools
+
 import pytest
 import torch
 from torch import nn
@@ -21,7 +23,7 @@ def test_rates_rise_over_the_warm_up_and_fall_to_the_end():
     assert max(encoder) == pytest.approx(5e-5)
     assert encoder.index(max(encoder)) in (9, 10)
     assert encoder[-1] == pytest.approx(5e-5 / 90)
-    assert all(b < a for a, b in zip(encoder[10:], encoder[11:], strict=False))
+    assert all(b < a for a, b in itertools.pairwise(encoder[10:]))
     assert [r[1] / r[0] for r in found] == pytest.approx([20.0] * 100)
 
 

@@ -33,7 +33,8 @@ def argument(s: Speaker, kinds: Sequence[str], depth: int, subject: bool = False
         return nominal
     if nominal.node.head().label in {"NNP", "NNPS"}:
         return _with_aside(s, nominal, depth) if s.chance(0.15) else nominal
-    return with_relative(s, nominal, depth) if nominal.kind in DESCRIBED.split() and s.chance(0.28) else nominal
+    described = nominal.kind in DESCRIBED.split() and s.chance(0.5 if nominal.kind == "place" else 0.26)
+    return with_relative(s, nominal, depth) if described else nominal
 
 
 def with_relative(s: Speaker, nominal: Nominal, depth: int) -> Nominal:
@@ -80,7 +81,7 @@ def relative(s: Speaker, antecedent: Nominal, depth: int) -> Node:
             "object": 7 if kind == "place" else 4,
             "bare": 2,
             "whose": 3 if person else 0,
-            "where": 7 if kind == "place" else 0,
+            "where": 12 if kind == "place" else 0,
             "to whom": 2 if person else 0,
             "written": 2 if kind in {"document", "place", "vehicle", "object", "food"} else 0,
             "waiting": 2 if kind in {"person", "animal"} else 0,

@@ -230,7 +230,7 @@ def extraposed(s: Speaker, depth: int) -> Node:
     inner = common(s, s.word("person person document animal"), 0)
     clause = nominals.subject_relative(s, inner, max(depth - 1, 0), "who" if inner.kind == "person" else "that")
     whole = phrase("NP", inner.node, related(clause, "acl:relcl"))
-    uses = {"unaccusative": 3, "passive": 1, "intransitive": 1}
+    uses = {"unaccusative": 2, "passive": 1, "intransitive": 2}
     subject = Nominal(whole, inner.kind, inner.plural)
     made = clauses.clause(s, 0, subject=subject, uses=uses, tense="past")
     clauses.extrapose(whole, made.node.children[-1])
