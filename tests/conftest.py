@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def run_home_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """No test writes into the user's home or to the user's MLflow."""
+    with pytest.MonkeyPatch.context() as patch:
+        home = tmp_path_factory.mktemp("stemcell")
+        patch.setenv("STEMCELL_HOME", str(home))
+        patch.delenv("MLFLOW_TRACKING_URI", raising=False)
+        yield home
 
 
 @pytest.fixture(scope="session")

@@ -8,13 +8,23 @@ from stemcell.corpora.layers import Example
 from stemcell.encoders.words import Batch, Subtokens, WordEncoder
 from stemcell.tasks.protocol import Decoder, Target
 
+Words = tuple[str, ...]
+
 
 class Sentences:
-    """Sentences with their subtokens; ``sizes`` are in subtokens, special tokens included."""
+    """Sentences with their subtokens; ``sizes`` are in subtokens, special tokens included.
 
-    def __init__(self, encoder: WordEncoder, words: Iterable[tuple[str, ...]]) -> None:
+    ``known`` holds subtokens of sentences that were met before, and takes those of new ones.
+    """
+
+    def __init__(
+        self, encoder: WordEncoder, words: Iterable[Words], known: dict[Words, Subtokens] | None = None
+    ) -> None:
         self.words = list(words)
-        self.subtokens: list[Subtokens] = encoder.tokenize_all(self.words)
+        known = {} if known is None else known
+        new = list(dict.fromkeys(sentence for sentence in self.words if sentence not in known))
+        known.update(zip(new, encoder.tokenize_all(new), strict=True))
+        self.subtokens = [known[sentence] for sentence in self.words]
         self.sizes = [subtokens.size for subtokens in self.subtokens]
         self._encoder = encoder
 
@@ -29,10 +39,12 @@ class Sentences:
 class TrainingData(Sentences):
     """A task's training sentences with their gold as tensors, made when first asked for."""
 
-    def __init__(self, encoder: WordEncoder, decoder: Decoder, examples: Sequence[Example]) -> None:
+    def __init__(
+        self, encoder: WordEncoder, decoder: Decoder, examples: Sequence[Example], known: dict[Words, Subtokens]
+    ) -> None:
         self._examples, self._decoder = examples, decoder
         self._targets: dict[int, Target] = {}
-        super().__init__(encoder, (example.words for example in examples))
+        super().__init__(encoder, (example.words for example in examples), known)
 
     def target(self, index: int) -> Target:
         """Gold of one sentence (see :meth:`Decoder.target`)."""

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from stemcell.corpora.layers import Example, example_row, to_row
+from stemcell.cpu import fast_linear
 from stemcell.errors import UserError
 from stemcell.model import MultiTaskModel
 from stemcell.tasks import task as find_task
@@ -82,7 +83,7 @@ def annotate(
     for number, indices in enumerate(batches):
         if number % world() != rank():
             continue
-        with autocast():
+        with autocast(), fast_linear(device):
             encoded = model(sentences.batch(indices).to(device))
             if not finite(encoded.states):
                 raise UserError("the encoder's output is not finite (NaN or infinity): lower the learning rates")

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from stemcell.config import RunConfig
+from stemcell.cpu import fast_linear
 from stemcell.errors import UserError
 from stemcell.tasks import task as find_task
 from stemcell.tracking.tracker import Tracker
@@ -137,7 +138,7 @@ class Trainer:
         terms = torch.zeros_like(denominators)
         for seed, batch, targets in shards:
             torch.manual_seed(seed)
-            with self.accelerator.autocast():
+            with self.accelerator.autocast(), fast_linear(self.accelerator.device):
                 sums = self.model.loss(task, batch, targets, self.config.word_dropout)
             self._backward((sums / denominators).sum())
             terms += sums.detach() / denominators

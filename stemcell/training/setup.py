@@ -12,6 +12,7 @@ from stemcell.config import RunConfig
 from stemcell.corpora.layers import LAYERS
 from stemcell.corpora.store import Corpus, read_corpus
 from stemcell.encoders.load import load_encoder
+from stemcell.encoders.subtokens import Subtokens
 from stemcell.encoders.words import WordEncoder
 from stemcell.errors import UserError
 from stemcell.model import MultiTaskModel, build_decoders
@@ -60,7 +61,8 @@ def prepare(config: RunConfig, encoder: WordEncoder | None = None) -> Setup:
     decoders = build_decoders(encoder.hidden, labels, projective=config.projective, nested=config.nested)
     model = MultiTaskModel(encoder, decoders)
 
-    training = {task: TrainingData(encoder, decoders[task], train[task]) for task in tasks}
+    known: dict[tuple[str, ...], Subtokens] = {}
+    training = {task: TrainingData(encoder, decoders[task], train[task], known) for task in tasks}
     schedule = Schedule(
         {task: data.sizes for task, data in training.items()},
         seed=config.seed,

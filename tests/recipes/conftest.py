@@ -1,0 +1,42 @@
+"""A small corpus with all five layers, and a run trained on it, both made once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.recipes.commands import done
+
+TRAINED = ("--encoder", "tiny-bert", "--epochs", "2", "--batch-sentences", "8", "--encoder-lr", "1e-3")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Small models gain nothing from threads, which wait for each other where processes share cores."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """60, 21 and 19 sentences."""
+    from stemcell.corpora.demo import write_demo
+
+    folder = tmp_path_factory.mktemp("corpus") / "demo"
+    write_demo(folder, sizes=(60, 21, 19))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def trained(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run of all five tasks, scored on test; for looking only."""
+    run = tmp_path_factory.mktemp("runs") / "mtl5"
+    done("train", "--data", corpus, "--out", run, *TRAINED)
+    done("evaluate", run)
+    return run
