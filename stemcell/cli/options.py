@@ -27,7 +27,7 @@ def with_config_flags(command: Callable[..., Any]) -> Callable[..., Any]:
 
     options = []
     for name, field in FIELDS.items():
-        annotation = Annotated[Optional[_type(field.default)], _option(field)]  # noqa: UP045
+        annotation: Any = Annotated[Optional[_type(field.default)], _option(field)]  # type: ignore[valid-type]  # noqa: UP045
         options.append(inspect.Parameter(name, kind, default=None, annotation=annotation))
     parameters = [p.replace(kind=kind) for p in own] + options
     wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

@@ -22,7 +22,7 @@ class Display:
 
     def __init__(self, title: str, total: int, shown: bool) -> None:
         self._title, self._total, self._shown = title, total, shown
-        self._done = 0
+        self._done = self._skipped = 0
         self._start = self._last = time.monotonic()
         self._live: Any = None
         self._losses: dict[str, float] = {}
@@ -42,6 +42,10 @@ class Display:
         if self._live:
             self._live.stop()
 
+    def skip(self, done: int) -> None:
+        """Count ``done`` as done before: they took no time now."""
+        self._done = self._skipped = done
+
     def advance(self, by: int = 1, losses: dict[str, float] | None = None, words: int = 0, seconds: float = 0) -> None:
         """Count ``by`` more done, with the latest loss a task and the words and seconds of this part."""
         self._done += by
@@ -57,7 +61,7 @@ class Display:
         if self._live:
             self._live.update(self._bar, completed=self._done, note=note)
         else:
-            left = (now - self._start) / self._done * (self._total - self._done)
+            left = (now - self._start) / (self._done - self._skipped) * (self._total - self._done)
             say(f"{self._title} {self._done}/{self._total} {note} · {left:.0f} s left")
         self._last = now
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -14,8 +15,10 @@ from torch import Tensor
 
 from stemcell.config import RunConfig
 from stemcell.cpu import fast_linear
+from stemcell.encoders.words import Batch
 from stemcell.errors import UserError
 from stemcell.tasks import task as find_task
+from stemcell.tasks.protocol import Target
 from stemcell.tracking.tracker import Tracker
 from stemcell.training import checkpoints
 from stemcell.training.balance import LossBalance
@@ -29,6 +32,9 @@ from stemcell.training.setup import Setup
 
 # Steps are logged so that a run has at most about this many points a metric.
 POINTS = 5000
+
+# Denominators of the loss' terms over the whole batch; and a seed, a batch and its gold for each of a process' parts.
+Prepared = tuple[list[float], list[tuple[int, Batch, list[Target]]]]
 
 
 class Diverged(UserError):
@@ -92,31 +98,32 @@ class Trainer:
             Stopped: after SIGTERM or SIGINT, once a checkpoint is written.
         """
         progress, schedule = self.progress, self.setup.schedule
-        with self._stop, ThreadPoolExecutor(1) as ahead:
+        with self._stop:
             while progress.epoch < self.config.epochs and not self._stale():
                 steps = schedule.epoch(progress.epoch)
-                title = f"epoch {progress.epoch + 1}/{self.config.epochs}"
-                with Display(title, len(steps), rank() == 0) as display:
-                    display.advance(progress.step) if progress.step else None
-                    coming = None
-                    while progress.step < len(steps):
-                        now = coming or ahead.submit(self._shards, steps[progress.step], progress.total)
-                        following = progress.step + 1
-                        coming = (
-                            ahead.submit(self._shards, steps[following], progress.total + 1)
-                            if following < len(steps)
-                            else None
-                        )
-                        self._step(steps[progress.step], now.result(), display)
+                with Display(f"epoch {progress.epoch + 1}/{self.config.epochs}", len(steps), rank() == 0) as display:
+                    display.skip(progress.step)
+                    for step, prepared in self._prepared(steps[progress.step :]):
+                        self._step(step, prepared, display)
                 self._end_of_epoch()
         return progress
 
     def _stale(self) -> bool:
         # "training stops after half the epochs without a better one"
-        patience = max(1, self.config.epochs // 2)
+        patience = (self.config.epochs + 1) // 2
         return self.config.early_stop and self.progress.epoch - self.progress.best_epoch >= patience
 
-    def _shards(self, step: Step, number: int) -> tuple[list[float], list[tuple[int, Any, list[Any]]]]:
+    def _prepared(self, steps: list[Step]) -> Iterator[tuple[Step, Prepared]]:
+        """Steps with their batches, each made by another thread while the one before is computed."""
+        with ThreadPoolExecutor(1) as ahead:
+            first = self.progress.total
+            coming = [ahead.submit(self._shards, step, first + i) for i, step in enumerate(steps[:1])]
+            for i, step in enumerate(steps):
+                if i + 1 < len(steps):
+                    coming.append(ahead.submit(self._shards, steps[i + 1], first + i + 1))
+                yield step, coming.pop(0).result()
+
+    def _shards(self, step: Step, number: int) -> Prepared:
         """This process' parts of a step: the loss' denominators over the whole batch; seed, batch and gold a part."""
         data = self.setup.training[step.task]
         parts = cut(step.batch, data.sizes, world() * self.config.accumulation)
@@ -129,7 +136,7 @@ class Trainer:
                 shards.append((seed & (2**63 - 1), batch, [data.target(i) for i in parts[index]]))
         return data.counts(step.batch), shards
 
-    def _step(self, step: Step, prepared: tuple[list[float], list[Any]], display: Display) -> None:
+    def _step(self, step: Step, prepared: Prepared, display: Display) -> None:
         start = time.perf_counter()
         progress, task = self.progress, step.task
         counts, shards = prepared

@@ -71,7 +71,9 @@ def resume_run(name: str, flags: dict[str, Any]) -> Path:
     from stemcell.encoders.load import from_description
     from stemcell.training.setup import prepare
 
-    setup = prepare(config, from_description(folder.path / "encoder"))
+    # A run that was killed before its first checkpoint starts again, from the encoder's own weights.
+    begun = (folder.path / "checkpoints" / "last.json").exists()
+    setup = prepare(config, from_description(folder.path / "encoder") if begun else None)
     if setup.corpus.fingerprint != folder.tags["corpus"]:
         raise UserError(
             f"{config.data}: the corpus is not the one that {folder.path} was trained on "
