@@ -6,7 +6,9 @@ Every field is a key of the YAML file that ``--config`` reads and, with dashes f
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,10 @@ ENCODER_HELP = (
     "bert, roberta, electra, deberta, deberta-v3, modernbert, xlm-r, minilm, tiny-bert, tiny-roberta, tiny-electra, "
     "tiny-deberta, a hub name or a local folder."
 )
+
+
+# What no file can be named or hold: zero bytes, and what stands for bytes of the command line that are not UTF-8.
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
 
 
 def _field(default: Any, help: str) -> Any:
@@ -74,12 +80,18 @@ class RunConfig:
             raise unknown("precision", self.precision, PRECISIONS)
         if self.pos_column not in POS_COLUMNS:
             raise unknown("pos_column", self.pos_column, POS_COLUMNS)
-        for name in ("epochs", "batch_sentences", "batch_tokens", "accumulation"):
+        for name in ("batch_sentences", "batch_tokens"):
             self._require(name, getattr(self, name) >= 1, "at least 1")
-        for name in ("train_limit", "seed", "sampling_temperature", "checkpoint_minutes"):
+        # Loops go over these; what is beyond would never end.
+        for name in ("epochs", "accumulation"):
+            self._require(name, 1 <= getattr(self, name) <= 100_000, "from 1 to 100000")
+        for name in ("train_limit", "checkpoint_minutes"):
             self._require(name, getattr(self, name) >= 0, "0 or more")
-        for name in ("encoder_lr", "decoder_lr", "max_grad_norm"):
-            self._require(name, getattr(self, name) > 0, "above 0")
+        for name in ("encoder_lr", "decoder_lr"):
+            self._require(name, 0 < getattr(self, name) < float("inf"), "above 0, and finite")
+        self._require("max_grad_norm", self.max_grad_norm > 0, "above 0")
+        self._require("seed", 0 <= self.seed < 2**32, "from 0 to 4294967295")
+        self._require("sampling_temperature", 0 <= self.sampling_temperature <= 10, "from 0 to 10")
         self._require("warmup", 0 <= self.warmup <= 1, "from 0 to 1")
         self._require("word_dropout", 0 <= self.word_dropout < 1, "from 0 to below 1")
 
@@ -109,27 +121,33 @@ def read_yaml(path: Path) -> dict[str, Any]:
     """The checked key-value pairs of a YAML configuration file, as :func:`from_dict` takes them.
 
     Raises:
-        UserError: if the file is missing, is not a YAML mapping, or names an unknown field, with its line.
+        UserError: if the file cannot be read, is no YAML mapping, or has an unknown or repeated field, with its line.
     """
     import yaml
 
     try:
         text = path.read_text("utf-8")
-    except FileNotFoundError:
-        raise UserError(f"{path}: no such configuration file") from None
+    except OSError as error:
+        raise UserError(f"{path}: the configuration cannot be read ({error.strerror})") from None
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: not UTF-8 ({error}); save it as UTF-8") from None
     try:
         values = yaml.safe_load(text) or {}
-    except yaml.YAMLError as error:
+        node = yaml.compose(text, yaml.SafeLoader)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
-        line = mark.line + 1 if mark else 0
-        raise UserError(f"{path}:{line}: not valid YAML: {getattr(error, 'problem', error)}") from None
+        place = f"{path}:{mark.line + 1}" if mark else path
+        raise UserError(f"{place}: not valid YAML: {' '.join(str(getattr(error, 'problem', error)).split())}") from None
     if not isinstance(values, dict):
         raise UserError(f"{path}: expected lines of the form 'field: value'")
+    lines: dict[str, int] = {}
+    for key, _ in node.value if node and values else ():
+        line = key.start_mark.line + 1
+        if key.value in lines:
+            raise UserError(f"{path}:{line}: {key.value} is there twice, in line {lines[key.value]} too; keep one")
+        lines[key.value] = line
     for name, value in values.items():
-        line = next((i for i, row in enumerate(text.splitlines(), 1) if row.startswith(str(name))), 0)
-        _convert(name, value, f"{path}:{line}")
+        _convert(name, value, f"{path}:{lines.get(str(name), 1)}")
     return values
 
 
@@ -153,15 +171,17 @@ def _convert(name: str, value: Any, source: str) -> Any:
             return value
     elif isinstance(default, float):
         # YAML 1.1 reads 5e-5 as a string, since it lacks a point.
-        try:
-            return float(value)
-        except (TypeError, ValueError):
-            pass
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            if not isinstance(value, bool):
+                return float(value)
     elif isinstance(default, int):
         if isinstance(value, int) and not isinstance(value, bool):
             return value
-    elif isinstance(value, str) or (name == "precision" and value is False):
+    elif name == "precision" and value is False:
         # YAML 1.1 reads a bare `no` as false.
-        return "no" if value is False else value
-    kind = "list of names" if isinstance(default, tuple) else type(default).__name__
+        return "no"
+    elif isinstance(value, str) and not _NO_TEXT.search(value):
+        return value
+    kind = type(default).__name__
+    kind = {"tuple": "list of names", "str": "text (UTF-8)"}.get(kind, kind)
     raise UserError(f"{source}: {name} is {value!r}, but must be of type {kind}")

@@ -17,6 +17,6 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:
     "unknown task 'pso': did you mean 'pos'? Known: pos, ner"
     """
     names = list(known)
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(name.strip().lower(), names, n=1, cutoff=0.5)
     hint = f"did you mean '{near[0]}'? " if near else ""
     return UserError(f"unknown {kind} '{name}': {hint}Known: {', '.join(names)}")

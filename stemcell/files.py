@@ -13,6 +13,18 @@ from typing import Any
 
 from stemcell.errors import UserError
 
+_WHOLE = "copy the folder that it is in again, whole"
+
+
+@contextlib.contextmanager
+def intact(path: Path) -> Iterator[None]:
+    """Turn what is raised on values that are not as they were written into a UserError that names their file."""
+    try:
+        yield
+    except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
+        what = next(iter(str(error).splitlines()), "")
+        raise UserError(f"{path}: damaged ({type(error).__name__}: {what}); {_WHOLE}") from error
+
 
 @contextlib.contextmanager
 def disk_errors(path: Path) -> Iterator[None]:
@@ -68,11 +80,13 @@ def read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
-        raise UserError(f"{path}: missing") from None
+        raise UserError(f"{path}: missing; {_WHOLE}") from None
     except UnicodeDecodeError as error:
-        raise UserError(f"{path}: damaged, not UTF-8 at byte {error.start}") from None
+        raise UserError(f"{path}: damaged, not UTF-8 at byte {error.start}; {_WHOLE}") from None
     except json.JSONDecodeError as error:
-        raise UserError(f"{path}:{error.lineno}: damaged, not JSON ({error.msg})") from None
+        raise UserError(f"{path}:{error.lineno}: damaged, not JSON ({error.msg}); {_WHOLE}") from None
+    except RecursionError:
+        raise UserError(f"{path}: damaged, brackets within brackets without end; {_WHOLE}") from None
 
 
 def sha256(path: Path) -> str:

@@ -9,4 +9,4 @@ from pathlib import Path
 def home() -> Path:
     """``$STEMCELL_HOME``, or ``stemcell`` in the user's home folder; it need not exist yet."""
     given = os.environ.get("STEMCELL_HOME")
-    return Path(given).expanduser() if given else Path.home() / "stemcell"
+    return Path(os.path.expanduser(given or "~/stemcell"))

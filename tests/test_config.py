@@ -29,6 +29,14 @@ def test_numbers_and_lists_as_people_write_them(tmp_path):
         ("tasks: [1]", "must be of type list of names"),
         ("- a", "expected lines of the form"),
         ("a: [", r"c\.yaml:\d+: not valid YAML"),
+        ("seed: 1\n\nseed: 2", r"c\.yaml:3: seed is there twice, in line 1 too"),
+        ("epochs: !!int x", r"c\.yaml: not valid YAML"),
+        ("epochs: 3\x07", r"c\.yaml: not valid YAML: unacceptable character #x0007: .* position 9$"),
+        ("a: " + "[" * 3000, r"c\.yaml: not valid YAML"),
+        ("encoder_lr: true", "must be of type float"),
+        ("encoder_lr: 1" + "0" * 400, "must be of type float"),
+        ('data: "a\\0b"', r"must be of type text \(UTF-8\)"),
+        ('data: "a\\ud800b"', r"must be of type text \(UTF-8\)"),
     ],
 )
 def test_a_bad_file_names_line_and_remedy(tmp_path, text, message):
@@ -44,7 +52,13 @@ def test_a_bad_file_names_line_and_remedy(tmp_path, text, message):
         ({"tasks": ("pso",)}, "did you mean 'pos'"),
         ({"tasks": ()}, "at least one"),
         ({"tasks": ("pos", "pos")}, "once"),
-        ({"epochs": 0}, "epochs is 0: it must be at least 1"),
+        ({"epochs": 0}, "epochs is 0: it must be from 1 to 100000"),
+        ({"epochs": 10**9}, "epochs is 1000000000: it must be from 1 to 100000"),
+        ({"batch_tokens": 0}, "batch-tokens is 0: it must be at least 1"),
+        ({"decoder_lr": float("inf")}, "finite"),
+        ({"decoder_lr": float("nan")}, "finite"),
+        ({"sampling_temperature": 1000.0}, "from 0 to 10"),
+        ({"seed": 2**64}, "from 0 to 4294967295"),
         ({"encoder_lr": -1.0}, "encoder-lr is -1.0"),
         ({"word_dropout": 1.0}, "word-dropout"),
         ({"precision": "fp8"}, "unknown precision"),
@@ -54,6 +68,19 @@ def test_a_bad_file_names_line_and_remedy(tmp_path, text, message):
 def test_impossible_values_are_refused(values, message):
     with pytest.raises(UserError, match=message):
         RunConfig(**values)
+
+
+@pytest.mark.parametrize("text", ["", "null", "# nothing", "[]"])
+def test_an_empty_file_changes_nothing(tmp_path, text):
+    path = tmp_path / "c.yaml"
+    path.write_text(text)
+    assert read_yaml(path) == {}
+
+
+def test_a_file_that_cannot_be_read(tmp_path):
+    for path in (tmp_path / "none.yaml", tmp_path):
+        with pytest.raises(UserError, match="the configuration cannot be read"):
+            read_yaml(path)
 
 
 def test_every_field_has_a_help_text():

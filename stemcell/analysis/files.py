@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,9 +12,12 @@ from pathlib import Path
 from typing import IO
 
 from stemcell.errors import UserError
+from stemcell.files import disk_errors
 
 # Sentences annotated at once: enough for full batches of similar length.
 CHUNK = 512
+# Words stand apart by these alone: other white space, such as the no-break space, may be inside them.
+_SPACE = re.compile("[ \t]+")
 
 
 def predict_file(
@@ -29,16 +33,19 @@ def predict_file(
 
     if out is not None and out.exists() and not overwrite:
         raise UserError(f"{out}: exists already; give --overwrite to replace it")
-    if source is not None and not source.is_file():
-        raise UserError(f"{source}: no such file")
+    if out is not None and not out.parent.is_dir():
+        raise UserError(f"{out.parent}: no such folder to write {out.name} into")
+    # A pipe (`<(command)`) will do as well as a file.
+    if source is not None and (source.is_dir() or not os.access(source, os.R_OK)):
+        raise UserError(f"{source}: no such file, or not yours to read")
     pipeline = load(run)
     check_format(form, pipeline.tasks)
     numbers = count(1)
     with _output(out) as target:
         lines = _lines(source)
         while chunk := list(islice(lines, CHUNK)):
-            sentences = [tuple(line.split()) if pretokenized else split_words(line) for line in chunk]
-            for analysis in pipeline.annotate(sentences):
+            sentences = [tuple(_SPACE.split(line)) if pretokenized else split_words(line) for line in chunk]
+            for analysis in pipeline.annotate(filter(None, sentences)):
                 target.write(render(analysis, form, next(numbers)))
             target.flush()
 
@@ -47,7 +54,7 @@ def _lines(source: Path | None) -> Iterator[str]:
     with open(source, "rb") if source else sys.stdin.buffer as handle:
         for number, raw in enumerate(handle, 1):
             try:
-                line = raw.decode("utf-8-sig" if number == 1 else "utf-8").strip()
+                line = raw.decode("utf-8-sig" if number == 1 else "utf-8").strip(" \t\r\n")
             except UnicodeDecodeError as error:
                 place = f"{source or 'standard input'}:{number}"
                 raise UserError(f"{place}: not UTF-8 ({error}); convert it first") from None
@@ -62,8 +69,9 @@ def _output(out: Path | None) -> Iterator[IO[str]]:
         return
     temporary = out.with_name(f".{out.name}.{os.getpid()}")
     try:
-        with temporary.open("w", encoding="utf-8", newline="\n") as handle:
-            yield handle
-        temporary.replace(out)
+        with disk_errors(out):
+            with temporary.open("w", encoding="utf-8", newline="\n") as handle:
+                yield handle
+            temporary.replace(out)
     finally:
         temporary.unlink(missing_ok=True)

@@ -87,20 +87,22 @@ def load(run: str | Path, device: str | None = None) -> Pipeline:
     """
     import torch
 
+    from stemcell.config import from_dict
     from stemcell.encoders.load import from_description
-    from stemcell.files import read_json
+    from stemcell.files import intact, read_json
     from stemcell.training import checkpoints
 
     folder: RunFolder = find_run(str(run))
     tensors, _ = checkpoints.load(folder.path / "checkpoints", "best")
     labels = read_json(folder.path / "artifacts" / "labels.json")
     encoder = from_description(folder.path / "encoder")
-    config = folder.config
-    decoders = build_decoders(encoder.hidden, labels, projective=config["projective"], nested=config["nested"])
-    model = MultiTaskModel(encoder, decoders)
-    model.load_state_dict(tensors["model"])
+    config = from_dict(folder.config, f"{folder.path / 'run.json'}")
+    with intact(folder.path / "artifacts" / "labels.json"):
+        decoders = build_decoders(encoder.hidden, labels, projective=config.projective, nested=config.nested)
+        model = MultiTaskModel(encoder, decoders)
+        model.load_state_dict(tensors["model"])
     model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval()
-    return Pipeline(model, labels, config, folder.path)
+    return Pipeline(model, labels, folder.config, folder.path)
 
 
 def split_words(sentence: str) -> tuple[str, ...]:

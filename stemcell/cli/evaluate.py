@@ -22,6 +22,9 @@ def command(
 
     - `stemcell evaluate runs/mtl5 --split dev --tasks dep,con`
     """
+    from stemcell.training.processes import rank
     from stemcell.training.run import evaluate_run
 
-    print(evaluate_run(run, data=data, split=split, tasks=tasks, precision=precision))
+    table = evaluate_run(run, data=data, split=split, tasks=tasks, precision=precision)
+    if rank() == 0:
+        print(table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -43,6 +44,10 @@ def _options(
 
 def main() -> None:
     """Run the command line; exit 2 with one message on a :class:`UserError`, 130 on Ctrl-C."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # As files are written, whatever the locale; file names may hold what is not UTF-8.
+            stream.reconfigure(encoding="utf-8", errors="surrogateescape")
     try:
         app()
     except UserError as error:
@@ -54,3 +59,7 @@ def main() -> None:
         # The reader of our output has gone (`stemcell predict … | head`): nothing is wrong, and nobody listens.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
+    except OSError as error:
+        # What the machine refuses where nobody knew better what to say: a path too long, a failing disk.
+        print(f"stemcell: {error}", file=sys.stderr)
+        sys.exit(2)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from stemcell.cli.options import resolve, with_config_flags
+from stemcell.config import read_yaml
 
 
 @with_config_flags
@@ -37,7 +38,7 @@ def command(
 
     try:
         if resume is not None:
-            resume_run(resume, flags)
+            resume_run(resume, {**(read_yaml(config) if config else {}), **flags})
         else:
             start_run(resolve(flags, config), overwrite=overwrite)
     except Stopped as stopped:

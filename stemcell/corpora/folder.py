@@ -5,7 +5,6 @@ Files lie in folders ``train``, ``dev`` and ``test``, at any depth, or side by s
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -42,23 +41,25 @@ def find(folder: Path, report: Report) -> list[Source]:
     """The files of a corpus by split and path. Others are ignored, and noted by the ends of their names.
 
     Raises:
-        UserError: if there is no such folder, or no file of a known kind in it.
+        UserError: if there is no such folder, it cannot be read, or no file of a known kind is in it.
     """
-    if not folder.is_dir():
-        raise UserError(f"{folder}: no such folder; give a folder with train, dev and test in it")
-    if not os.access(folder, os.R_OK | os.X_OK):
-        raise UserError(f"{folder}: cannot be read; give yourself the right to, or a copy")
     sources = []
-    for split in SPLITS:
-        beside = (path for path in folder.iterdir() if path.is_file() and path.name.startswith(f"{split}."))
-        for path in sorted([*beside, *_files(folder / split)]):
-            if kind := _format(path):
-                sources.append(Source(path, split, kind))
-            else:
-                report.note(f"files of no known kind ignored: *{path.suffix or path.name}")
-    for path in sorted(folder.iterdir()):
-        if path.is_file() and not path.name.startswith((".", *(f"{split}." for split in SPLITS))):
-            report.note(f"files of no split ignored: *{path.suffix or path.name}")
+    try:
+        if not folder.is_dir():
+            raise UserError(f"{folder}: no such folder; give a folder with train, dev and test in it")
+        for split in SPLITS:
+            beside = (path for path in folder.iterdir() if _is_file(path) and path.name.startswith(f"{split}."))
+            for path in sorted([*beside, *_files(folder / split, report)]):
+                if kind := _format(path):
+                    sources.append(Source(path, split, kind))
+                else:
+                    report.note(f"files of no known kind ignored: *{path.suffix or path.name}")
+        for path in sorted(folder.iterdir()):
+            if _is_file(path) and not path.name.startswith((".", *(f"{split}." for split in SPLITS))):
+                report.note(f"files of no split ignored: *{path.suffix or path.name}")
+    except OSError as error:
+        what = f"{error.filename}: cannot be read ({error.strerror})"
+        raise UserError(f"{what}; give yourself the right to, or a copy elsewhere") from error
     if not sources:
         endings = ", ".join(f"train{ending}" for ending, *_ in ENDINGS.values())
         raise UserError(f"{folder}: no corpus here; expected files such as {endings}, or folders train, dev and test")
@@ -135,10 +136,26 @@ def present(corpus: Corpus, sources: Iterable[Source]) -> tuple[str, ...]:
     return tuple(layer for layer in LAYERS if meant.get(layer) or any(corpus[split][layer] for split in SPLITS))
 
 
-def _files(folder: Path) -> list[Path]:
-    if not folder.is_dir():
-        return []
-    return [path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".")]
+def _files(folder: Path, report: Report) -> list[Path]:
+    """The files below a folder, if there is one; not by ``rglob``, which passes over what may not be read."""
+    files: list[Path] = []
+    waiting = [folder] if folder.is_dir() else []
+    while waiting:
+        for path in waiting.pop().iterdir():
+            if path.name.startswith("."):
+                continue
+            if _is_file(path):
+                files.append(path)
+            elif path.is_symlink():
+                report.note("links to folders inside a split ignored")
+            elif path.is_dir():
+                waiting.append(path)
+    return files
+
+
+def _is_file(path: Path) -> bool:
+    """Whether there is a file, or a link that leads nowhere: reading that will say so."""
+    return path.is_file() or (path.is_symlink() and not path.exists())
 
 
 def _format(path: Path) -> str | None:
@@ -168,10 +185,12 @@ def _read_file(source: Source, report: Report, pos_column: str, skip_broken: boo
 
 
 def _note_oddities(corpus: Corpus, report: Report) -> None:
-    """Note what is readable but worth knowing, once a split: by its layer of most sentences."""
+    """Note what is readable but worth knowing, once a split: sentences of several layers are counted once."""
     train: set[tuple[str, ...]] = set()
     for split in SPLITS:
-        sentences = Counter(example.words for example in max(corpus[split].values(), key=len))
+        sentences: Counter[tuple[str, ...]] = Counter()
+        for examples in corpus[split].values():
+            sentences |= Counter(example.words for example in examples)
         for what, count in {
             "sentences of one word": sum(n for words, n in sentences.items() if len(words) == 1),
             "sentences of more than 200 words": sum(n for words, n in sentences.items() if len(words) > 200),

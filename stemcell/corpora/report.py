@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from stemcell.errors import UserError
 
 SHOWN = 20
+# What is wrong may quote a file that is one long line: its first and last characters are enough.
+LONGEST = 150
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,7 @@ class Report:
 
     def problem(self, file: object, line: int, kind: str, what: str, remedy: str) -> None:
         """Record a fault at ``file:line`` (line 0: the whole file)."""
+        what = what if len(what) <= 2 * LONGEST else f"{what[:LONGEST]}…{what[-LONGEST:]}"
         self.problems.append(Problem(str(file), line, kind, what, remedy))
 
     def note(self, what: str, count: int = 1) -> None:

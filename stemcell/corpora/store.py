@@ -25,7 +25,7 @@ from stemcell.home import home
 if TYPE_CHECKING:
     from datasets import Dataset, Features
 
-READER_VERSION = 1
+READER_VERSION = 2
 """Raised whenever the same files would be read differently."""
 
 _SUMMARY = "corpus.json"

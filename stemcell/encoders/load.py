@@ -61,7 +61,8 @@ def load_encoder(
         hub.check_folder(source)
     elif not hub.reachable():
         files["local_files_only"] = True
-        weights["revision"] = hub.cached_weights(source, revision)
+        with _told(f"encoder '{name}' is no model of the hub"):
+            weights["revision"] = hub.cached_weights(source, revision)
 
     with _quiet():
         with _told(f"encoder '{name}' has no configuration that can be used"):
@@ -97,7 +98,7 @@ def from_description(folder: Path, *, attention: Attention = "sdpa") -> WordEnco
     Raises:
         UserError: a file is missing or damaged.
     """
-    with _quiet(), _told(f"'{folder}' does not describe an encoder"):
+    with _quiet(), _told(f"'{folder}' does not describe an encoder", "Copy the folder again, whole"):
         config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         # Not the family's own class, which would build the tokenizer anew: this one takes it as it was saved.
         tokenizer = PreTrainedTokenizerFast.from_pretrained(folder, local_files_only=True)

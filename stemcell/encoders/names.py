@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from pathlib import Path
 
 from stemcell.errors import UserError, unknown
@@ -35,7 +36,7 @@ def locate(name: str) -> Path | str:
         return _minilm_folder()
     if name in HUB:
         return HUB[name]
-    folder = Path(name).expanduser()
+    folder = Path(os.path.expanduser(name))  # Path.expanduser fails where there is no such user
     if folder.is_dir():
         return folder
     for hub_name in HUB.values():

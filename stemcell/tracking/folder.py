@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from stemcell.errors import UserError
-from stemcell.files import disk_errors, read_json, write_atomic, write_json
+from stemcell.files import disk_errors, intact, read_json, write_atomic, write_json
 from stemcell.home import home
 from stemcell.tracking.journal import Entry, Journal, entries
 from stemcell.tracking.lock import RunLock
@@ -59,11 +59,13 @@ class RunFolder:
         if not is_run(path):
             raise UserError(f"{path}: not a run folder (it has no run.json)")
         self.record: dict[str, Any] = read_json(self.path / "run.json")
-        if self.record.get("format") != FORMAT:
-            raise UserError(
-                f"{path}: run format {self.record.get('format')}, but this version of stemcell reads {FORMAT}; "
-                "use the version that wrote it"
-            )
+        with intact(self.path / "run.json"):
+            if self.record["format"] != FORMAT:
+                raise UserError(
+                    f"{path}: run format {self.record['format']}, but this version of stemcell reads {FORMAT}; "
+                    "use the version that wrote it"
+                )
+            _ = self.id, self.tags, self.config, self.record["created"], self.record["parent"]
         self._lock = RunLock(self.path)
 
     @classmethod
@@ -92,6 +94,12 @@ class RunFolder:
         cls.check_free(path, overwrite)
         if is_run(path):
             _remove(path)
+        with disk_errors(path):
+            path.mkdir(parents=True, exist_ok=True)
+        lock = RunLock(path)
+        lock.hold()
+        # Another process may have been quicker.
+        cls.check_free(path)
         record = {
             "format": FORMAT,
             "id": uuid.uuid4().hex,
@@ -104,7 +112,9 @@ class RunFolder:
         # run.json comes last: what has one is a whole run.
         write_json(path / "status.json", asdict(Status("RUNNING", started=time.time())))
         write_json(path / "run.json", record)
-        return cls(path).hold()
+        folder = cls(path)
+        folder._lock = lock
+        return folder
 
     @staticmethod
     def check_free(path: Path, overwrite: bool = False) -> None:
@@ -199,7 +209,8 @@ class RunFolder:
 
     def status(self) -> Status:
         """How the run stands; one that says RUNNING but has no writer any more was KILLED."""
-        status = Status(**read_json(self.path / "status.json"))
+        with intact(self.path / "status.json"):
+            status = Status(**read_json(self.path / "status.json"))
         if status.status != "RUNNING" or self._lock.held():
             return status
         files = [self.path / "status.json", self.path / "metrics.jsonl"]
@@ -208,7 +219,8 @@ class RunFolder:
 
     def set_status(self, status: str, reason: str = "") -> None:
         """Say how the run stands from now on."""
-        started = read_json(self.path / "status.json")["started"]
+        with intact(self.path / "status.json"):
+            started = read_json(self.path / "status.json")["started"]
         ended = None if status == "RUNNING" else time.time()
         write_json(self.path / "status.json", asdict(Status(status, reason, started, ended)))
 

@@ -13,7 +13,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from stemcell.files import read_json
+from stemcell.files import intact, read_json
 from stemcell.tracking import names, store
 from stemcell.tracking.folder import JOURNALS, RunFolder, Status
 from stemcell.tracking.journal import parse, read_lines
@@ -115,7 +115,8 @@ class Replica:
             self._client.log_batch(self.run_id, tags=changed[start : start + _VALUES])
         corpus = self._folder.path / "artifacts" / "corpus.json"
         if corpus.exists():
-            self._input(run, read_json(corpus))
+            with intact(corpus):
+                self._input(run, read_json(corpus))
 
     def _tags(self) -> dict[str, str]:
         folder = self._folder

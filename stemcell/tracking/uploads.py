@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stemcell.errors import UserError
 from stemcell.files import read_json, sha256, write_json
 from stemcell.tracking import names
 from stemcell.tracking.folder import RunFolder
@@ -110,14 +111,21 @@ class Uploads:
 
 def known(folder: RunFolder, server: str) -> dict[str, Any]:
     """What ``mlflow.json`` says of a server: the run's id there, and the hashes of the files that it has."""
-    path = folder.path / "mlflow.json"
-    return dict(read_json(path).get(server, {})) if path.exists() else {}
+    return dict(_read(folder).get(server, {}))
 
 
 def remember(folder: RunFolder, server: str, record: dict[str, Any]) -> None:
     """Write that down."""
-    path = folder.path / "mlflow.json"
-    write_json(path, {**(read_json(path) if path.exists() else {}), server: record})
+    write_json(folder.path / "mlflow.json", {**_read(folder), server: record})
+
+
+def _read(folder: RunFolder) -> dict[str, Any]:
+    """All of ``mlflow.json``; nothing where it is missing or damaged, since MLflow can be asked again."""
+    try:
+        record = read_json(folder.path / "mlflow.json")
+    except UserError:
+        return {}
+    return record if isinstance(record, dict) else {}
 
 
 def _files(folder: Path) -> Iterator[Path]:

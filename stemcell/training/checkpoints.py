@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from stemcell.errors import UserError
-from stemcell.files import read_json, sha256, write_json
+from stemcell.files import intact, read_json, sha256, write_json
 
 FORMAT = 1
 
@@ -78,20 +78,24 @@ def load(folder: Path, kind: str) -> tuple[dict[str, dict[str, Tensor]], dict[st
     if not pointer.exists():
         raise UserError(f"{folder}: no checkpoint '{kind}' here; the run stopped before its first one")
     record = read_json(pointer)
-    if record.get("format") != FORMAT:
-        raise UserError(
-            f"{pointer}: checkpoint format {record.get('format')}, but this version of stemcell reads {FORMAT}; "
-            "use the version that wrote it (see run.json)"
-        )
-    tensors = {}
-    for name, digest in record["files"].items():
-        path = folder / record["folder"] / name
-        if not path.exists():
-            raise UserError(f"{path}: missing; copy the run folder again, whole")
-        if sha256(path) != digest:
-            raise UserError(f"{path}: its SHA-256 is not {digest[:12]}… as {pointer.name} says: truncated or edited")
-        tensors[path.stem] = load_file(path)
-    return tensors, record["state"]
+    with intact(pointer):
+        if record["format"] != FORMAT:
+            raise UserError(
+                f"{pointer}: checkpoint format {record['format']}, but this version of stemcell reads {FORMAT}; "
+                "use the version that wrote it (see run.json)"
+            )
+        tensors = {}
+        for name, digest in record["files"].items():
+            path = folder / record["folder"] / name
+            if not path.is_file():
+                raise UserError(f"{path}: missing; copy the run folder again, whole")
+            if sha256(path) != digest:
+                raise UserError(
+                    f"{path}: its SHA-256 is not {digest[:12]}… as {pointer.name} says: truncated or edited; "
+                    "copy the run folder again, whole"
+                )
+            tensors[path.stem] = load_file(path)
+        return tensors, record["state"]
 
 
 def optimiser_tensors(optimiser: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:

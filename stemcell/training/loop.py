@@ -17,6 +17,7 @@ from stemcell.config import RunConfig
 from stemcell.cpu import fast_linear
 from stemcell.encoders.words import Batch
 from stemcell.errors import UserError
+from stemcell.files import intact
 from stemcell.tasks import task as find_task
 from stemcell.tasks.protocol import Target
 from stemcell.tracking.tracker import Tracker
@@ -26,7 +27,7 @@ from stemcell.training.batches import cut
 from stemcell.training.display import Display, say
 from stemcell.training.evaluation import Evaluation, evaluate
 from stemcell.training.optimisers import adamw, scale_and_clip, set_rates, sum_gradients
-from stemcell.training.processes import StopRequest, rank, summed, world
+from stemcell.training.processes import StopRequest, finite, rank, summed, world
 from stemcell.training.sampling import Step
 from stemcell.training.setup import Setup
 
@@ -82,13 +83,14 @@ class Trainer:
             self.tracker.rewind(0)
             return
         tensors, state = checkpoints.load(folder, "last")
-        self.model.load_state_dict(tensors["model"])
-        checkpoints.restore_optimiser(self.optimiser, self.model, tensors["optimiser"])
-        self.balance.restore(state["balance"])
-        self.progress = Progress(**state["progress"])
-        if self.accelerator.scaler is not None:
-            self.accelerator.scaler.load_state_dict(state["scaler"])
-        self.tracker.rewind(state["journal"])
+        with intact(folder / "last.json"):
+            self.model.load_state_dict(tensors["model"])
+            checkpoints.restore_optimiser(self.optimiser, self.model, tensors["optimiser"])
+            self.balance.restore(state["balance"])
+            self.progress = Progress(**state["progress"])
+            if self.accelerator.scaler is not None:
+                self.accelerator.scaler.load_state_dict(state["scaler"])
+            self.tracker.rewind(state["journal"])
 
     def run(self) -> Progress:
         """Train to the end.
@@ -159,10 +161,11 @@ class Trainer:
                 f"the loss of {task.upper()} is {loss} at step {progress.step + 1} of epoch {progress.epoch + 1} "
                 f"(sentences {_shown(step.batch)} of its training data); lower --encoder-lr or --decoder-lr"
                 + (", or use --precision bf16" if self.config.precision == "fp16" else "")
-                + "; the last checkpoint was written before this step and stays"
+                + self._what_stays()
             )
-        # Saved before the update: a finite loss has just shown that the weights are good.
+        # Saved before the update: a finite loss has just shown that encoder and decoder are good.
         if stop or due:
+            self._check_weights()
             self._save_last()
         if stop:
             raise Stopped(self._stop.signal or signal.SIGTERM)
@@ -212,6 +215,7 @@ class Trainer:
 
     def _end_of_epoch(self) -> None:
         progress = self.progress
+        self._check_weights()
         result = self._evaluate()
         progress.epoch, progress.step = progress.epoch + 1, 0
         progress.history.append({"epoch": progress.epoch, "average": result.average, "scores": result.scores})
@@ -269,6 +273,20 @@ class Trainer:
             "optimiser": checkpoints.optimiser_tensors(self.optimiser, self.model),
         }
         self._save("last", tensors)
+
+    def _what_stays(self) -> str:
+        if (self.tracker.folder / "checkpoints" / "last.json").exists():
+            return "; the last checkpoint was written before this step and stays"
+        return "; there was no checkpoint yet"
+
+    def _check_weights(self) -> None:
+        """A finite loss vouches for encoder and decoder; another task's decoder may be spoilt by its own last step."""
+        bad = [name for name, value in self.model.state_dict().items() if not finite(value)]
+        if bad:
+            raise Diverged(
+                f"the weights {bad[0]} are not finite after step {self.progress.step} of epoch "
+                f"{self.progress.epoch + 1}; lower --encoder-lr or --decoder-lr{self._what_stays()}"
+            )
 
     def _save(self, kind: str, tensors: dict[str, dict[str, Tensor]]) -> None:
         if rank() != 0:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
-import time
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from stemcell.home import home
 from stemcell.tasks import task as find_task
 from stemcell.tracking.folder import RunFolder, find_run
 from stemcell.training.display import say, score_table
-from stemcell.training.processes import rank
+from stemcell.training.processes import from_main, rank
 
 # What may change when a run goes on; everything else would make it another run.
 RESUMABLE = ("epochs", "checkpoint_minutes", "early_stop")
@@ -28,6 +28,9 @@ def start_run(config: RunConfig, overwrite: bool = False) -> Path:
         UserError: if corpus, encoder or folder cannot be used; nothing is left half-made.
         stemcell.training.loop.Stopped: after a signal, once a checkpoint is written.
     """
+    if config.data:
+        # A run is resumed and scored from other working directories too.
+        config = dataclasses.replace(config, data=str(Path(config.data).absolute()))
     path = Path(config.out) if config.out else home() / "runs" / _name(config)
     if rank() == 0:
         RunFolder.check_free(path, overwrite)
@@ -39,16 +42,13 @@ def start_run(config: RunConfig, overwrite: bool = False) -> Path:
     effective = setup.schedule.effective_epochs(config.epochs)
     folder = None
     if rank() == 0:
-        from stemcell.files import write_atomic, write_json
-
         for line in lines:
             say(line)
         tags = _tags(config, setup.corpus.fingerprint)
         folder = RunFolder.create(path, to_dict(config), tags, overwrite=overwrite)
-        write_atomic(path / "config.yaml", write_yaml(config))
-        write_atomic(path / "artifacts" / "config.yaml", write_yaml(config))
-        write_json(path / "artifacts" / "labels.json", setup.labels)
-        setup.model.encoder.save_description(path / "encoder")
+        _describe(path, config, setup)
+    # Nobody may look for a checkpoint before the run that was here is gone.
+    from_main(None)
     return _train(config, setup, accelerator, folder, path, effective)
 
 
@@ -73,14 +73,29 @@ def resume_run(name: str, flags: dict[str, Any]) -> Path:
 
     # A run that was killed before its first checkpoint starts again, from the encoder's own weights.
     begun = (folder.path / "checkpoints" / "last.json").exists()
+    if not begun and folder.status().status == "FINISHED":
+        raise UserError(f"{folder.path / 'checkpoints' / 'last.json'}: missing; copy the run folder again, whole")
     setup = prepare(config, from_description(folder.path / "encoder") if begun else None)
-    if setup.corpus.fingerprint != folder.tags["corpus"]:
+    if setup.corpus.fingerprint != folder.tags.get("corpus"):
         raise UserError(
             f"{config.data}: the corpus is not the one that {folder.path} was trained on "
-            f"({setup.corpus.fingerprint[:12]} instead of {folder.tags['corpus'][:12]}); restore it or start a new run"
+            f"({setup.corpus.fingerprint[:12]} instead of {folder.tags.get('corpus', '')[:12]}); "
+            "restore it or start a new run"
         )
+    if not begun and rank() == 0:
+        _describe(folder.hold().path, config, setup)
     effective = setup.schedule.effective_epochs(config.epochs)
     return _train(config, setup, accelerator, folder if rank() == 0 else None, folder.path, effective)
+
+
+def _describe(path: Path, config: RunConfig, setup: Any) -> None:
+    """Write what a model is built from, beside its weights."""
+    from stemcell.files import write_atomic, write_json
+
+    write_atomic(path / "config.yaml", write_yaml(config))
+    write_atomic(path / "artifacts" / "config.yaml", write_yaml(config))
+    write_json(path / "artifacts" / "labels.json", setup.labels)
+    setup.model.encoder.save_description(path / "encoder")
 
 
 def _train(
@@ -95,7 +110,6 @@ def _train(
         trainer.restore()
         fresh = trainer.progress.total == 0
         tracker.begin({f"passes/{task}": passes for task, passes in effective.items()} if fresh else {})
-        start = time.monotonic()
         try:
             progress = trainer.run()
         except Stopped as stopped:
@@ -116,7 +130,6 @@ def _train(
                 "steps": progress.total,
                 "passes": effective,
                 "parameters": sum(p.numel() for p in setup.model.parameters()),
-                "seconds_since_start_or_resume": round(time.monotonic() - start, 1),
             }
             write_json(path / "artifacts" / "report.json", report)
             title = f"dev, best epoch {progress.best_epoch} of {progress.epoch}: average {best['average'] * 100:.2f}"
@@ -164,7 +177,7 @@ def evaluate_run(run: str, *, data: str | None, split: str, tasks: str | None, p
         autocast=accelerator.autocast,
     )
     folder = find_run(run)
-    if rank() == 0 and corpus.fingerprint == folder.tags["corpus"]:
+    if rank() == 0 and corpus.fingerprint == folder.tags.get("corpus"):
         rows = [["best", split, task, *row.values()] for task, table in result.tables.items() for row in table]
         folder.result(split, {f"{task}/{k}": v for task, scores in result.scores.items() for k, v in scores.items()})
         folder.table(f"scores/{split}", SCORE_COLUMNS, rows)

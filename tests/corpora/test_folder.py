@@ -55,6 +55,36 @@ def test_other_files_are_ignored_and_noted(corpus, report):
     }
 
 
+def test_nothing_below_a_split_is_passed_over_in_silence(corpus, report):
+    """A link that leads nowhere, a folder that cannot be read: their sentences would be missing unnoticed."""
+    (corpus / "train" / "below").mkdir(parents=True)
+    (corpus / "train" / "below" / "again").symlink_to(corpus)
+    (corpus / "train" / ".checkpoints").mkdir()
+    shutil.copy(corpus / "train.ptb", corpus / "train" / ".checkpoints")
+    _, found = read(corpus, report)
+    assert report.notes == {"links to folders inside a split ignored": 1} | {
+        f"{split}: sentences that stand in train too": 2 for split in ("dev", "test")
+    }
+    assert len(found["train"]["con"]) == 2
+    (corpus / "train" / "below" / "moved.ptb").symlink_to(corpus / "none")
+    with pytest.raises(UserError, match=r"below/moved.ptb: cannot be read \(No such file"):
+        read(corpus, report)
+
+
+def test_a_folder_that_cannot_be_read(corpus, report, monkeypatch):
+    (corpus / "train").mkdir()
+    listed = type(corpus).iterdir
+
+    def denied(path):
+        if path.name == "train":
+            raise PermissionError(13, "Permission denied", str(path))
+        return listed(path)
+
+    monkeypatch.setattr(type(corpus), "iterdir", denied)
+    with pytest.raises(UserError, match=r"corpus/train: cannot be read \(Permission denied\); give yourself"):
+        folders.find(corpus, report)
+
+
 @pytest.mark.parametrize("layer", ["pos", "con", "ner"])
 def test_conll12_gives_a_layer_only_where_no_other_file_does(corpus, layers, report, layer):
     ending = {"pos": "conllu", "con": "ptb", "ner": "ner.tsv"}[layer]
@@ -150,6 +180,8 @@ def test_readable_oddities_are_counted_once_a_split(tmp_path, report):
 
     (tmp_path / "train.ptb").write_text(tree("a") + tree("a") + tree(*["b"] * 700) + tree("\u200b", "c"))
     (tmp_path / "dev.ptb").write_text(tree("a") + tree("d", "e"))
+    # A layer of fewer sentences counts too, but what stands in both counts once.
+    (tmp_path / "dev.ner.tsv").write_text("a\tO\n\n" + "b\tO\n" * 5000)
     read(tmp_path, report)
     assert report.notes == {
         "train: sentences of one word": 2,
@@ -157,5 +189,6 @@ def test_readable_oddities_are_counted_once_a_split(tmp_path, report):
         "train: sentences that repeat an earlier one": 1,
         "train: words without a visible character": 1,
         "dev: sentences of one word": 1,
+        "dev: sentences of more than 200 words": 1,
         "dev: sentences that stand in train too": 1,
     }

@@ -214,5 +214,5 @@ def test_home(monkeypatch, tmp_path):
     monkeypatch.setenv("STEMCELL_HOME", str(tmp_path))
     assert home() == tmp_path
     monkeypatch.delenv("STEMCELL_HOME")
-    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
+    monkeypatch.setenv("HOME", "/somewhere")
     assert home() == Path("/somewhere/stemcell")

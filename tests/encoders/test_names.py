@@ -30,6 +30,8 @@ def test_table_hub_and_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     [
         ("robreta", "unknown encoder 'robreta': did you mean 'roberta'.*owner/model"),
         ("tinybert", "did you mean 'tiny-bert'"),
+        (" Tiny-BERT", "did you mean 'tiny-bert'"),
+        ("~nobody-of-this-name/model/x", "there is no such folder"),
         ("./nowhere", "there is no such folder"),
         ("/nowhere", "there is no such folder"),
         ("some/where/else", "there is no such folder"),

@@ -23,6 +23,14 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def patience() -> Iterator[None]:
+    """However busy the machine, a run's end waits until MLflow has everything."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("stemcell.tracking.mirror.FAREWELL", 300.0)
+        yield
+
+
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """60, 21 and 19 sentences."""

@@ -41,7 +41,7 @@ def test_the_run_folder_tells_all(trained: Path, corpus: Path) -> None:
     content = read_corpus(corpus)
     assert record["tags"]["corpus"] == content.fingerprint
     assert record["tags"].items() >= {"encoder": "tiny-bert", "mode": "mtl-5", "seed": "1"}.items()
-    assert record["tags"]["version.torch"] == torch.__version__.split("+")[0] or torch.__version__
+    assert record["tags"]["version.torch"].partition("+")[0] == torch.__version__.partition("+")[0]
     labels = read(trained / "artifacts" / "labels.json")
     assert list(labels) == list(LAYERS)
     assert set(labels["pos"]["tags"]) == {tag for example in content["train"]["pos"] for tag in example.gold}
@@ -130,7 +130,9 @@ def test_annotated_text_is_read_again_with_the_same_words(trained: Path, tmp_pat
         assert [example.gold for example in layers["pos"]] == [analysis.pos for analysis in analyses]
     elif form == "brackets":
         trees = brackets.read(out, report)["con"]
-        assert [tree.words for tree in trees] == words
+        # The format has one way only to write a bracket.
+        plain = [tuple({"-LRB-": "("}.get(word, word) for word in sentence) for sentence in words]
+        assert [tree.words for tree in trees] == plain
         assert [tree.gold for tree in trees] == [analysis.con for analysis in analyses]
     elif form == "jsonl":
         lines = [json.loads(line) for line in out.read_text("utf-8").splitlines()]

@@ -105,8 +105,9 @@ def _rows(block: Block) -> Rows:
         if row[_NUMBER] != str(i):
             what = f"word number {row[_NUMBER]!r} where {i} is expected"
             raise Broken(number, "word numbers", what, "number from 0 and put a blank line between sentences")
-        if not row[_WORD]:
-            raise Broken(number, "empty columns", "the word is empty", "give the word or delete the row")
+        if not row[_WORD] or not row[_TAG]:
+            what = f"the {'tag' if row[_WORD] else 'word'} is empty"
+            raise Broken(number, "empty columns", what, "fill the column or delete the row")
     return rows
 
 

@@ -25,9 +25,10 @@ class Broken(ValueError):
 
 
 def read_lines(path: Path, report: Report) -> list[str]:
-    """The lines of a UTF-8 file without their ends; a byte order mark, CRLF and a missing last end are noted.
+    """The lines of a UTF-8 file without their ends; a byte order mark, CRLF, CR and a missing last end are noted.
 
-    Bytes that are not UTF-8 are a problem, and the file then counts as having no lines.
+    Bytes that are not UTF-8 text (zero bytes among them: they are in binary files and UTF-16) are a problem, and the
+    file then counts as having no lines.
 
     Raises:
         UserError: if the file cannot be opened.
@@ -36,16 +37,23 @@ def read_lines(path: Path, report: Report) -> list[str]:
         content = path.read_bytes()
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from error
+    zero = content.find(b"\0")
     try:
-        text = content.decode("utf-8")
+        text, bad = content.decode("utf-8"), zero
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        what = f"byte 0x{content[error.start]:02x} is not UTF-8"
-        report.problem(path, line, "not UTF-8", what, "convert the file to UTF-8 (iconv -f LATIN1 -t UTF-8, say)")
+        text, bad = "", error.start
+    if bad >= 0:
+        likely = "LATIN1" if zero < 0 else "UTF-16"
+        what = f"byte 0x{content[bad]:02x} is not UTF-8"
+        remedy = f"convert the file to UTF-8 (iconv -f {likely} -t UTF-8, say)"
+        report.problem(path, content.count(b"\n", 0, bad) + 1, "not UTF-8", what, remedy)
         return []
     if text.startswith("\ufeff"):
         report.note("files with a byte order mark")
         text = text[1:]
+    if "\r" in text and "\n" not in text:
+        report.note("files with CR line ends")
+        text = text.replace("\r", "\n")
     # Not str.splitlines, which would also split at U+0085 or U+2028 inside a word.
     lines = text.split("\n")
     if lines[-1] == "":
@@ -74,8 +82,11 @@ def blocks(lines: Iterable[str], marks: tuple[str, ...] = ()) -> Iterator[Block]
 
 
 def columns(line: str, tabs: bool) -> list[str]:
-    """The columns of a line: between tabs, or between runs of spaces (no other white space, which words may hold)."""
-    return line.split("\t") if tabs else re.split(" +", line.strip(" "))
+    """The columns of a line: between tabs, less spaces around them, or between runs of spaces.
+
+    No other white space counts, which words may hold.
+    """
+    return [column.strip(" ") for column in line.split("\t")] if tabs else re.split(" +", line.strip(" "))
 
 
 def parse_all(

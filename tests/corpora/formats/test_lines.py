@@ -34,6 +34,24 @@ def test_bytes_that_are_not_utf8_are_named_with_their_line(file, report):
     ]
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le"])
+def test_utf16_is_told_by_its_zero_bytes(file, report, encoding):
+    path = file("wide", "one\ntwo\n".encode(encoding))
+    assert read_lines(path, report) == []
+    assert report.lines()[0].endswith("is not UTF-8; convert the file to UTF-8 (iconv -f UTF-16 -t UTF-8, say)")
+
+
+def test_old_line_ends_are_undone(file, report):
+    assert read_lines(file("mac", "one\r\rtwo\r"), report) == ["one", "", "two"]
+    assert report.notes == {"files with CR line ends": 1}
+
+
+def test_a_problem_quotes_long_lines_in_part(file, report):
+    report.problem(file("long", ""), 1, "kind", f"{'x' * 1_000_000} is wrong", "remedy")
+    assert len(report.lines()[0]) < 600
+    assert report.lines()[0].endswith("x is wrong; remedy")
+
+
 def test_a_file_that_is_not_there(tmp_path, report):
     with pytest.raises(UserError, match="cannot be read"):
         read_lines(tmp_path / "none", report)
@@ -47,6 +65,10 @@ def test_blocks_end_at_blank_lines_and_marks():
 def test_columns_between_runs_of_spaces_keep_other_white_space():
     assert columns("  a\u00a0b   c ", tabs=False) == ["a\u00a0b", "c"]
     assert columns("a b\t\tc", tabs=True) == ["a b", "", "c"]
+
+
+def test_spaces_around_columns_do_not_make_another_label():
+    assert columns(" a b \tNN \t\u00a0", tabs=True) == ["a b", "NN", "\u00a0"]
 
 
 @pytest.mark.parametrize(

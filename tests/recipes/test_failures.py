@@ -1,0 +1,219 @@
+"""Losses that are not numbers, damaged files, full disks: what is good stays, and one message says what to do."""
+
+from __future__ import annotations
+
+import errno
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from stemcell.tracking.folder import RunFolder
+from stemcell.training import checkpoints, loop
+from tests.recipes.commands import (
+    done,
+    points,
+    read,
+    refused,
+    snapshot,
+    status,
+    steps_written,
+    tables,
+    weights,
+)
+from tests.recipes.record import assert_equals_disk
+
+EPOCH = 8
+"""Steps: 16 sentences in batches of 4, two tasks."""
+
+
+@pytest.fixture
+def flags(corpus: Path) -> list[Any]:
+    return [
+        *("train", "--data", corpus, "--encoder", "tiny-bert", "--tasks", "pos,srl", "--train-limit", 16),
+        *("--batch-sentences", 4, "--epochs", 3, "--out"),
+    ]
+
+
+@pytest.fixture
+def run(trained: Path, tmp_path: Path) -> Path:
+    """A finished run to be damaged."""
+    copy = tmp_path / "run"
+    shutil.copytree(trained, copy)
+    return copy
+
+
+def test_a_loss_that_is_not_finite_ends_the_run_with_a_reason(flags: list[Any], tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    message = refused(*flags, run, "--encoder-lr", 1e30, "--decoder-lr", 1e30)
+    said = re.search(
+        r"the loss of (POS|SRL) is (nan|inf) at step (\d) of epoch 1 \(sentences ([\d, ]+) of its training data\); "
+        r"lower --encoder-lr or --decoder-lr; there was no checkpoint yet",
+        message,
+    )
+    assert said, message
+    assert int(said[3]) == steps_written(run) + 1
+    assert len(said[4].split(", ")) == 4
+    record = assert_equals_disk(run)
+    assert (status(run), record.run.info.status) == ("FAILED", "FAILED")
+    assert said[0] in read(run / "status.json")["reason"]
+    assert said[0] in record.run.data.tags["stemcell.reason"]
+    assert "no checkpoint 'best' here" in refused("evaluate", run)
+
+
+def explode(patch: pytest.MonkeyPatch, step: int) -> None:
+    """Let the update of one step be far too large."""
+    real = loop.set_rates
+
+    def rates(optimiser: torch.optim.Optimizer, number: int, *rest: Any) -> None:
+        real(optimiser, number, *rest)
+        if number + 1 == step:
+            for group in optimiser.param_groups:
+                group["lr"] *= 1e36
+
+    patch.setattr(loop, "set_rates", rates)
+
+
+def test_the_last_good_checkpoint_stays(flags: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        explode(patch, EPOCH + 5)
+        message = refused(*flags, run, "--checkpoint-minutes", 0)
+    assert "at step 6 of epoch 2 (" in message
+    assert "the last checkpoint was written before this step and stays" in message
+    assert status(run) == "FAILED"
+    assert read(run / "checkpoints" / "last.json")["step"] == EPOCH + 4
+    assert read(run / "checkpoints" / "best.json")["step"] == EPOCH
+    for kind in ("last", "best"):
+        assert all(tensor.isfinite().all() for tensor in weights(run, kind).values())
+    assert all(value == value for value in points(run).values())
+    done("evaluate", run, "--split", "dev")
+    # Whatever it was has passed: it goes on from before.
+    done("train", "--resume", run)
+    assert status(run) == "FINISHED"
+    assert {row[0] for row in tables(run)} == {1, 2, 3, "best"}
+
+
+def test_nothing_that_is_not_finite_becomes_the_best(
+    flags: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "run"
+    real = loop.Trainer._step
+
+    def step(trainer: Any, *rest: Any) -> None:
+        real(trainer, *rest)
+        if trainer.progress.total == 2 * EPOCH:
+            # No loss has shown it yet: the epoch is at its end.
+            next(trainer.model.decoders["srl"].parameters()).data.fill_(float("nan"))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(loop.Trainer, "_step", step)
+        message = refused(*flags, run, "--checkpoint-minutes", 0)
+    assert re.search(r"the weights decoders\.srl\.\S+ are not finite after step 8 of epoch 2; lower", message)
+    assert {row[0] for row in tables(run)} == {1}
+    assert read(run / "checkpoints" / "best.json")["step"] == EPOCH
+    for kind in ("last", "best"):
+        assert all(tensor.isfinite().all() for tensor in weights(run, kind).values())
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("damage", [truncate, flip, Path.unlink])
+def test_a_damaged_checkpoint_is_named(run: Path, damage: Callable[[Path], None]) -> None:
+    best, last = (
+        run / "checkpoints" / read(run / "checkpoints" / f"{kind}.json")["folder"] for kind in ("best", "last")
+    )
+    damage(best / "model.safetensors")
+    damage(last / "optimiser.safetensors")
+    for message in (refused("evaluate", run), refused("predict", run)):
+        assert f"stemcell: {best / 'model.safetensors'}: " in message
+    assert f"stemcell: {last / 'optimiser.safetensors'}: " in refused("train", "--resume", run, "--epochs", 3)
+
+
+@pytest.mark.parametrize(
+    ("file", "command"),
+    [
+        ("run.json", "evaluate"),
+        ("checkpoints/best.json", "evaluate"),
+        ("artifacts/labels.json", "evaluate"),
+        ("encoder/config.json", "evaluate"),
+        ("encoder/tokenizer.json", "evaluate"),
+        ("checkpoints/last.json", "resume"),
+    ],
+)
+def test_any_damaged_file_is_named(run: Path, file: str, command: str) -> None:
+    truncate(run / file)
+    arguments = ("evaluate", run) if command == "evaluate" else ("train", "--resume", run, "--epochs", 3)
+    place = str(run / file) if not file.startswith("encoder") else str(run / "encoder")
+    assert place in refused(*arguments)
+
+
+def test_a_run_or_checkpoint_of_another_version_is_refused(run: Path) -> None:
+    best = run / "checkpoints" / "best.json"
+    best.write_text(json.dumps({**read(best), "format": 99}))
+    assert f"{best}: checkpoint format 99, but this version of stemcell reads 1" in refused("evaluate", run)
+    (run / "run.json").write_text(json.dumps({**read(run / "run.json"), "format": 98}))
+    for arguments in (("evaluate", run), ("train", "--resume", run), ("predict", run), ("sync", run)):
+        assert f"{run}: run format 98, but this version of stemcell reads 1" in refused(*arguments)
+
+
+def full(patch: pytest.MonkeyPatch, module: Any, name: str, when: Callable[[Any], bool]) -> None:
+    """Let a function find no room on the disk."""
+    real = getattr(module, name)
+
+    def replacement(*arguments: Any) -> Any:
+        if when(arguments):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(*arguments)
+
+    patch.setattr(module, name, replacement)
+
+
+@pytest.mark.parametrize("where", ["weights", "pointer", "table", "history"])
+def test_a_full_disk_says_so_and_loses_nothing(
+    flags: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    import os
+
+    from safetensors import torch as safetensors
+
+    run = tmp_path / "run"
+    whole = tmp_path / "whole"
+    done(*flags, whole)
+
+    def second_epoch(arguments: Any) -> bool:
+        return steps_written(run) >= EPOCH + 3
+
+    with monkeypatch.context() as patch:
+        if where == "weights":
+            full(patch, safetensors, "save_file", second_epoch)
+        elif where == "history":
+            full(patch, os, "write", lambda arguments: b'"metrics"' in arguments[1] and second_epoch(arguments))
+        else:
+            name = "last.json" if where == "pointer" else "dev-epoch-002.json"
+            full(patch, os, "replace", lambda arguments: Path(arguments[1]).name == name and second_epoch(arguments))
+        message = refused(*flags, run, "--checkpoint-minutes", 0)
+    assert "the disk is full; make room and " in message
+    assert RunFolder(run).status().status == "FAILED"
+    assert "disk is full" in RunFolder(run).status().reason
+    # The checkpoint before is whole, and the run goes on to the end that it would have had.
+    _, state = checkpoints.load(run / "checkpoints", "last")
+    assert EPOCH <= state["progress"]["total"] < 2 * EPOCH
+    done("train", "--resume", run)
+    assert points(run) == points(whole)
+    assert tables(run) == tables(whole)
+    assert sorted(path.name for path in (run / "checkpoints").iterdir())[1::2] == ["best.json", "last.json"]
+    assert [name for name in snapshot(run) if ".tmp" in name] == []
