@@ -24,7 +24,10 @@ from tests.recipes.record import assert_equals_disk
 
 pytestmark = pytest.mark.slow
 
-BATCHES = {"pairs": ("--batch-sentences", 4, "--train-limit", 24), "single": ("--batch-sentences", 1, "--train-limit", 4)}
+BATCHES = {
+    "pairs": ("--batch-sentences", 4, "--train-limit", 24),
+    "single": ("--batch-sentences", 1, "--train-limit", 4),
+}
 """Batches to be shared out, and batches of fewer sentences than there are processes."""
 
 
@@ -47,9 +50,7 @@ def runs(flags: list[Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", list(BATCHES))
-def test_losses_and_scores_are_those_of_one_process(
-    runs: Path, flags: list[Any], tmp_path: Path, name: str
-) -> None:
+def test_losses_and_scores_are_those_of_one_process(runs: Path, flags: list[Any], tmp_path: Path, name: str) -> None:
     done(*flags, tmp_path / "one", *BATCHES[name], "--accumulation", 2)
     two, one = points(runs / name), points(tmp_path / "one")
     assert two.keys() == one.keys()

@@ -142,7 +142,7 @@ class Killed(BaseException):
 
 def interrupt(patch: pytest.MonkeyPatch, what: str, place: int) -> None:
     """Let this process be as good as killed, or told to stop, at the ``place``-th epoch's end."""
-    real = getattr(loop, "evaluate") if what == "told to stop" else getattr(loop.Trainer, what)
+    real = loop.evaluate if what == "told to stop" else getattr(loop.Trainer, what)
     count = iter(range(1, 1000))
 
     def replacement(*arguments: Any, **choices: Any) -> Any:

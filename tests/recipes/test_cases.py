@@ -1,0 +1,163 @@
+"""The shared cases that concern whole commands, each to the outcome that its CASE.md names."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stemcell.corpora.formats import conllu
+from stemcell.corpora.report import Report
+from stemcell.corpora.store import read_corpus
+from stemcell.tracking import names
+from tests.recipes.commands import Result, done, points, read, refused, status, steps_written, tables, weights
+from tests.recipes.record import assert_equals_disk
+
+pytestmark = pytest.mark.shared
+
+ALL = "pos,ner,dep,con,srl"
+
+
+@pytest.fixture
+def cases(shared: Path) -> Path:
+    return shared / "cases"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return tmp_path / "run"
+
+
+def train(data: Path, run: Path, *more: Any, tasks: str = ALL) -> Result:
+    return done("train", "--data", data, "--encoder", "tiny-bert", "--tasks", tasks, "--epochs", 2, "--out", run, *more)
+
+
+def final(run: Path) -> dict[str, float]:
+    """Scores of the finished model."""
+    return {name.removeprefix("final/"): value for (name, _), value in points(run, ("results.jsonl",)).items()}
+
+
+def test_00_trains_and_scores_without_a_complaint(cases: Path, run: Path) -> None:
+    said = train(cases / "00-base", run).err
+    assert "unseen" not in said
+    assert "files of no split ignored: *.md: 1" in said
+    done("evaluate", run)
+    assert {name.split("/")[1] for name in final(run)} == set(ALL.split(","))
+
+
+def test_06_sentences_of_one_id_are_several(cases: Path, tmp_path: Path, run: Path) -> None:
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    shutil.copy(cases / "00-base" / "train.conllu", corpus)
+    shutil.copy(cases / "06-dup-sentid" / "dev.conllu", corpus)
+    shutil.copy(cases / "06-dup-sentid" / "dev2.conllu", corpus / "test.conllu")
+    train(corpus, run, tasks="pos,dep")
+    done("evaluate", run)
+    done("evaluate", run, "--split", "dev")
+    gold = {split: sum(row[4] for row in tables(run) if row[:3] == ("best", split, "pos")) for split in ("dev", "test")}
+    assert gold == {"dev": 6 + 4 + 7, "test": 6}
+    # Three are written, in order.
+    dev = list(read_corpus(corpus, layers=("pos", "dep"))["dev"]["dep"])
+    text = "\n".join(" ".join(example.words) for example in dev)
+    (tmp_path / "out.conllu").write_text(done("predict", run, "--pretokenized", "--format", "conllu", stdin=text).out)
+    written = conllu.read(tmp_path / "out.conllu", Report())["dep"]
+    assert [example.words for example in written] == [example.words for example in dev]
+    assert [len(example.words) for example in dev] == [6, 4, 7]
+
+
+def test_14_empty_files_are_named_before_training(cases: Path, run: Path) -> None:
+    data = cases / "14-empty-split"
+    message = refused("train", "--data", data, "--encoder", "tiny-bert", "--out", run)
+    for file in ("train.ptb", "dev.ptb"):
+        assert f"{data / file}: no sentence of CON" in message
+    assert "test" not in message
+    assert not run.exists()
+
+
+def test_14_what_is_empty_in_test_is_said_and_no_entity_scores_0(cases: Path, run: Path) -> None:
+    said = train(cases / "14-empty-split", run, tasks="pos,ner,dep,srl").err
+    for task in ("NER", "SRL"):
+        assert f"no sentence of {task} in test, needed only where test is evaluated" in said
+    scores = points(run)
+    assert {value for (name, _), value in scores.items() if name == "dev/ner/f1"} == {0.0}
+    assert all(0 <= value <= 1 for (name, _), value in scores.items() if name.startswith("dev/"))
+    assert "no test sentences for ner, srl; choose others with --tasks" in refused("evaluate", run)
+    done("evaluate", run, "--tasks", "pos,dep")
+    assert {name.split("/")[1] for name in final(run)} == {"pos", "dep"}
+
+
+def test_15_unseen_labels_are_told_and_count_as_wrong(cases: Path, run: Path) -> None:
+    data = cases / "15-unseen-labels"
+    said = train(data, run).err
+    done("evaluate", run)
+    labels = read(run / "artifacts" / "labels.json")
+    corpus = read_corpus(data)
+    column = {"pos": "tags", "ner": "labels", "dep": "relations", "con": "labels", "srl": "roles"}
+    for split, epoch in (("dev", 2), ("test", "best")):
+        for task in ALL.split(","):
+            known = {part for inventory in labels[task].values() for label in inventory for part in label.split("+")}
+            examples = corpus.dataset(split, task)[column[task]]
+            unseen = {label for example in examples for label in example} - known - {"TOP"}
+            assert unseen, "the case has one in every layer"
+            rows = {row[3]: row for row in tables(run) if row[:3] == (epoch, split, task)}
+            for label in unseen:
+                # Gold stays in the denominator; nothing is predicted.
+                assert rows[label][4] == sum(list(example).count(label) for example in examples)
+                assert rows[label][5:] == (0, 0, 0.0, 0.0, 0.0)
+                if split == "dev":
+                    assert re.search(
+                        rf"^{task.upper()} dev \w+ unseen in training, scored as wrong: .*{label}", said, re.M
+                    )
+
+
+def test_20_all_documents_are_read_and_masked_words_are_refused(cases: Path, tmp_path: Path, run: Path) -> None:
+    corpus = tmp_path / "corpus"
+    for split in ("train", "dev"):
+        (corpus / split).mkdir(parents=True)
+        shutil.copy(cases / "20-split-docs-masked" / "docs.conll12", corpus / split)
+    said = train(corpus, run, tasks="srl,con").err
+    assert "SRL: 4 sentences" in said
+    content = read_corpus(corpus)["dev"]
+    assert [len(example.words) for example in content["srl"]] == [6, 6, 8, 4]
+    masked = corpus / "dev" / "masked.conll12"
+    shutil.copy(cases / "20-split-docs-masked" / "masked.conll12", masked)
+    message = refused("train", "--data", corpus, "--encoder", "tiny-bert", "--tasks", "srl", "--out", tmp_path / "no")
+    assert re.search(rf"{masked}(:\d+)?: the words are masked", message)
+
+
+def test_23_every_label_keeps_its_name(cases: Path, run: Path) -> None:
+    data = cases / "23-metric-names"
+    train(data, run)
+    rows = [row for row in tables(run) if row[0] == 2]
+    assert len({row[2:4] for row in rows}) == len(rows)
+    found = {task: {row[3] for row in rows if row[2] == task} for task in ALL.split(",")}
+    corpus = read_corpus(data)
+    column = {"pos": "tags", "ner": "labels", "dep": "relations", "srl": "roles"}
+    for task, name in column.items():
+        gold = {label for example in corpus.dataset("dev", task)[name] for label in example}
+        assert gold <= found[task]
+    assert {"``", "''", ",", ".", ":", "$", "#", "PRP$", "WP$", "-LRB-"} <= found["pos"]
+    assert "MONEY/GBP" in found["ner"]
+    assert "C-ARG1" in found["srl"]
+    assert any("+" in label for label in read(run / "artifacts" / "labels.json")["con"]["labels"])
+    record = assert_equals_disk(run)
+    assert {(row[2], row[3]) for row in record.tables() if row[0] == 2} == {row[2:4] for row in rows}
+    # Were labels metrics, each would have a name of its own.
+    labels = [f"f1/{label}" for group in found.values() for label in group]
+    assert len({names.key(label) for label in labels}) == len(set(labels))
+
+
+def test_25_a_rate_without_measure_ends_in_a_message(cases: Path, run: Path) -> None:
+    message = refused("train", "--data", cases / "25-nan-loss", "--encoder", "tiny-bert", "--out", run,
+                      "--epochs", 3, "--encoder-lr", 1e30, "--decoder-lr", 1e30, "--batch-sentences", 2)  # fmt: skip
+    assert re.search(r"the loss of \w+ is (nan|inf) at step \d+ of epoch 1 \(sentences \d+, \d+ of", message)
+    assert status(run) == "FAILED"
+    assert not (run / "checkpoints" / "best.json").exists()
+    assert all(value == value for value in points(run).values())
+    # The same with sensible rates, in its place.
+    train(cases / "25-nan-loss", run, "--overwrite", "--batch-sentences", 2)
+    assert steps_written(run) == 2 * 5 * 4
+    assert all(tensor.isfinite().all() for tensor in weights(run, "best").values())
