@@ -33,7 +33,7 @@ lint: setup
 	$(BIN)/mypy
 
 check: setup
-	OMP_NUM_THREADS=1 $(BIN)/pytest -m "not benchmark" -n $(JOBS) --dist worksteal --durations=15
+	OMP_NUM_THREADS=1 $(BIN)/pytest -m "not benchmark" --benchmark-disable -n $(JOBS) --dist worksteal --durations=15
 
 test: lint check
 
