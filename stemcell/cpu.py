@@ -35,7 +35,7 @@ except (AttributeError, RuntimeError):
 else:
 
     def _product(left: Tensor, right: Tensor, bias: Tensor | None = None) -> Tensor:
-        """``left @ right.T + bias``, [..., k] and [n, k] -> [..., n]."""
+        """``left @ right.T + bias``, [m, k] and [n, k] -> [m, n]."""
         return _operator(left, right, bias, "none", [], "")
 
 
@@ -44,7 +44,10 @@ class _FastLinear(TorchFunctionMode):
         self, func: Any, types: Iterable[type], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         if func is functional.linear and _suits(*(given := _given(*args, **(kwargs or {})))):
-            return _Linear.apply(*given)
+            input, weight, bias = given
+            # Reshaped out here: what a custom function returns as a view must not be changed in place, as DeBERTa does.
+            rows = _Linear.apply(input.reshape(-1, input.shape[-1]), weight, bias)
+            return rows.view(*input.shape[:-1], len(weight))
         return func(*args, **(kwargs or {}))
 
 
@@ -70,9 +73,8 @@ class _Linear(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         assert _product is not None
         input, weight = ctx.saved_tensors
-        rows = gradient.reshape(-1, gradient.shape[-1])
         return (
             _product(gradient, weight.T) if ctx.needs_input_grad[0] else None,
-            _product(rows.T, input.reshape(-1, input.shape[-1]).T) if ctx.needs_input_grad[1] else None,
-            rows.sum(0) if ctx.needs_input_grad[2] else None,
+            _product(gradient.T, input.T) if ctx.needs_input_grad[1] else None,
+            gradient.sum(0) if ctx.needs_input_grad[2] else None,
         )

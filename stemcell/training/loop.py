@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -147,7 +148,9 @@ class Trainer:
         terms = torch.zeros_like(denominators)
         for seed, batch, targets in shards:
             torch.manual_seed(seed)
-            with self.accelerator.autocast(), fast_linear(self.accelerator.device):
+            # Gradient checkpointing computes again in the backward pass, where no such context reaches.
+            fast = nullcontext() if self.config.gradient_checkpointing else fast_linear(self.accelerator.device)
+            with self.accelerator.autocast(), fast:
                 sums = self.model.loss(task, batch, targets, self.config.word_dropout)
             self._backward((sums / denominators).sum())
             terms += sums.detach() / denominators

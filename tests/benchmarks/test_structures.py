@@ -15,7 +15,7 @@ from ufal.chu_liu_edmonds import chu_liu_edmonds
 
 from stemcell.structures import arborescence, cky, eisner
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.benchmark
 
 BATCH, WORDS = 32, 40
 LENGTHS = [WORDS] * BATCH

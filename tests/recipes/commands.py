@@ -131,7 +131,7 @@ def points(run: Path, journals: Sequence[str] = ("metrics.jsonl",), speed: bool 
 def tables(run: Path) -> list[tuple[Any, ...]]:
     """The rows of all tables on disk, sorted; fails if one is there twice."""
     rows = [tuple(row) for path in (run / "tables").rglob("*.json") for row in read(path)["data"]]
-    assert max(Counter(rows).values()) == 1
+    assert max(Counter(rows).values(), default=1) == 1
     return sorted(rows, key=repr)
 
 

@@ -47,7 +47,7 @@ def test_pages_show_the_default_store_and_end_with_a_signal(run_home: Path, tmp_
             ui.serve(port)
     finally:
         os.kill(process.pid, signal.SIGINT)
-        rest, _ = process.communicate(timeout=30)
+        rest, _ = process.communicate(timeout=90)
     assert rest.endswith("stopped\n")
     assert process.returncode == 0
     assert not [p for p in family if p.is_running()]
