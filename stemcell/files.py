@@ -31,11 +31,13 @@ def disk_errors(path: Path) -> Iterator[None]:
     """Turn the failures of a disk that a user can mend (full, over quota, read-only, forbidden) into a UserError."""
     try:
         yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    except Exception as error:
+        number = getattr(error, "errno", None)
+        # What is written in Rust, such as tokenizers, says so in words alone.
+        if number in (errno.ENOSPC, errno.EDQUOT) or "(os error 28)" in str(error):
             raise UserError(f"{path}: the disk is full; make room and try again, nothing before is lost") from error
-        if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
-            raise UserError(f"{path}: cannot be written ({error.strerror}); choose another folder") from error
+        if number in (errno.EROFS, errno.EACCES, errno.EPERM):
+            raise UserError(f"{path}: cannot be written ({os.strerror(number)}); choose another folder") from error
         raise
 
 

@@ -14,6 +14,7 @@ from stemcell.encoders.batch import Batch, collate
 from stemcell.encoders.encoded import Encoded
 from stemcell.encoders.families import family_of
 from stemcell.encoders.subtokens import Subtokens, prepare, tokenise
+from stemcell.files import disk_errors
 
 
 class WordEncoder(nn.Module):
@@ -96,6 +97,10 @@ class WordEncoder(nn.Module):
         """Writes all but the weights: ``config.json`` and the tokenizer's files, readable by transformers too.
 
         :func:`stemcell.encoders.load.from_description` is the inverse.
+
+        Raises:
+            UserError: the disk is full, or the folder cannot be written.
         """
-        self.model.config.save_pretrained(folder)
-        self.tokenizer.save_pretrained(folder)
+        with disk_errors(folder):
+            self.model.config.save_pretrained(folder)
+            self.tokenizer.save_pretrained(folder)

@@ -110,8 +110,12 @@ class RunFolder:
             "resumed": [],
         }
         # run.json comes last: what has one is a whole run.
-        write_json(path / "status.json", asdict(Status("RUNNING", started=time.time())))
-        write_json(path / "run.json", record)
+        try:
+            write_json(path / "status.json", asdict(Status("RUNNING", started=time.time())))
+            write_json(path / "run.json", record)
+        except BaseException:
+            (path / "status.json").unlink(missing_ok=True)
+            raise
         folder = cls(path)
         folder._lock = lock
         return folder

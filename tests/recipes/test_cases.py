@@ -120,7 +120,7 @@ def test_20_all_documents_are_read_and_masked_words_are_refused(cases: Path, tmp
         shutil.copy(cases / "20-split-docs-masked" / "docs.conll12", corpus / split)
     said = train(corpus, run, tasks="srl,con").err
     assert "SRL: 4 sentences" in said
-    content = read_corpus(corpus)["dev"]
+    content = read_corpus(corpus, layers=["srl", "con"])["dev"]
     assert [len(example.words) for example in content["srl"]] == [6, 6, 8, 4]
     masked = corpus / "dev" / "masked.conll12"
     shutil.copy(cases / "20-split-docs-masked" / "masked.conll12", masked)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import subprocess
 import sys
 import time
@@ -118,6 +120,52 @@ def test_damaged_runs_and_those_of_other_versions_are_refused(tmp_path: Path) ->
     (run.path / "run.json").write_text('{\n"format": 1,\n')
     with pytest.raises(UserError, match=r"run\.json:\d: damaged"):
         RunFolder(run.path)
+    for content in ("[]", "null", "{}", '{"format": 1}', '{"format": 1, "id": "x", "tags": 1}'):
+        (run.path / "run.json").write_text(content)
+        with pytest.raises(UserError, match=r"run\.json: damaged"):
+            RunFolder(run.path)
+
+
+@pytest.mark.parametrize("content", ["[]", "null", "{}", '{"state": 1}'])
+def test_a_damaged_status_is_named(tmp_path: Path, content: str) -> None:
+    run = made(tmp_path / "run")
+    (run.path / "status.json").write_text(content)
+    with pytest.raises(UserError, match=r"status\.json: damaged"):
+        run.status()
+    with pytest.raises(UserError, match=r"status\.json: damaged"):
+        run.set_status("FINISHED")
+
+
+def test_a_run_that_cannot_be_made_leaves_its_place_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.replace
+
+    def full(source: Path, target: Path) -> None:
+        if Path(target).name == "run.json":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", full)
+        with pytest.raises(UserError, match="the disk is full"):
+            RunFolder.create(tmp_path / "run", CONFIG, {})
+    made(tmp_path / "run")
+
+
+def test_of_two_that_make_a_run_at_once_one_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first: list[RunFolder] = []
+    real = RunFolder.check_free
+
+    def overtaken(path: Path, overwrite: bool = False) -> None:
+        real(path, overwrite)
+        if not first:
+            # The other one makes it after this one has looked.
+            first.append(None)  # type: ignore[arg-type]
+            first[0] = RunFolder.create(path, CONFIG, {"encoder": "first"})
+
+    monkeypatch.setattr(RunFolder, "check_free", staticmethod(overtaken))
+    with pytest.raises(UserError, match="another process is writing this run"):
+        RunFolder.create(tmp_path / "run", CONFIG, {"encoder": "second"})
+    assert RunFolder(tmp_path / "run").id == first[0].id
 
 
 def test_results_are_noted_once_unless_they_change(tmp_path: Path) -> None:
