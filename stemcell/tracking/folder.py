@@ -92,8 +92,10 @@ class RunFolder:
         """
         path = path.absolute()
         cls.check_free(path, overwrite)
-        if is_run(path):
+        if overwrite and is_run(path):
+            before = cls(path).hold()
             _remove(path)
+            before.release()
         with disk_errors(path):
             path.mkdir(parents=True, exist_ok=True)
         lock = RunLock(path)
