@@ -18,6 +18,9 @@ from stemcell.errors import UserError, unknown
 
 PRECISIONS = ("no", "bf16", "fp16")
 POS_COLUMNS = ("xpos", "upos")
+PRUNING = ("no", "dynamic", "static")
+GATES = ("joint", "per-task")
+PRUNED_ENCODER_LR = 1e-5
 ENCODER_HELP = (
     "bert, roberta, electra, deberta, deberta-v3, modernbert, xlm-r, minilm, tiny-bert, tiny-roberta, tiny-electra, "
     "tiny-deberta, a hub name or a local folder."
@@ -52,13 +55,26 @@ class RunConfig:
     batch_tokens: int = _field(6400, "Subtokens in a batch at most, special tokens included.")
     accumulation: int = _field(1, "Cut each batch into this many parts, one after another, to save memory.")
     sampling_temperature: float = _field(0.8, "Tasks are drawn in proportion to (number of batches) ** this.")
-    encoder_lr: float = _field(5e-5, "Learning rate of the encoder.")
+    encoder_lr: float = _field(5e-5, f"Learning rate of the encoder; with --prune {PRUNED_ENCODER_LR:g}.")
     decoder_lr: float = _field(1e-3, "Learning rate of the decoders.")
     warmup: float = _field(0.1, "Share of the steps over which the rates rise; then they fall to 0.")
     max_grad_norm: float = _field(1.0, "Gradients are clipped at this norm.")
     word_dropout: float = _field(0.2, "Probability that a subtoken is masked in training.")
     projective: bool = _field(False, "Decode projective dependency trees (Eisner).")
     nested: bool = _field(False, "Decode nested entities (only crossing ones are skipped).")
+
+    prune: str = _field("no", "Prune heads by L0 gates: no, dynamic (all trains together), static (needs --from).")
+    from_run: str = _field("", "Start from the weights of this run or export instead of the encoder's own.")
+    gates: str = _field("joint", "joint: one set of gates for all tasks; per-task: one set a task.")
+    l0_penalty: float = _field(0.001, "Weight of the expected number of open heads a layer in the loss.")
+    overlap_penalty: float = _field(0.0, "With per-task gates: weight, within that, of heads that tasks share.")
+    gate_lr: float = _field(1e-3, "Learning rate of the gates, the same at all steps.")
+    gate_temperature: float = _field(0.33, "Temperature (beta) of the gates' noise.")
+    gate_low: float = _field(-0.1, "Lower stretch limit (gamma) of the gates.")
+    gate_high: float = _field(1.1, "Upper stretch limit (zeta) of the gates.")
+    gate_open: float = _field(0.0, "Initial probability that a gate is open (0: log alpha starts around 0).")
+    balance_penalty: bool = _field(False, "Balance the penalty with the losses, as the paper's release does.")
+    preset: str = _field("", "Settings to start from: paper (the release's for these tasks and this encoder).")
 
     precision: str = _field("no", "Mixed precision: no, bf16 or fp16.")
     gradient_checkpointing: bool = _field(False, "Recompute activations to save memory.")
@@ -85,15 +101,25 @@ class RunConfig:
         # Loops go over these; what is beyond would never end.
         for name in ("epochs", "accumulation"):
             self._require(name, 1 <= getattr(self, name) <= 100_000, "from 1 to 100000")
+        for name, choices in (("prune", PRUNING), ("gates", GATES)):
+            if getattr(self, name) not in choices:
+                raise unknown(name, getattr(self, name), choices)
         for name in ("train_limit", "checkpoint_minutes"):
             self._require(name, getattr(self, name) >= 0, "0 or more")
-        for name in ("encoder_lr", "decoder_lr"):
+        for name in ("l0_penalty", "overlap_penalty"):
+            self._require(name, 0 <= getattr(self, name) < float("inf"), "0 or more, and finite")
+        for name in ("encoder_lr", "decoder_lr", "gate_lr", "gate_temperature"):
             self._require(name, 0 < getattr(self, name) < float("inf"), "above 0, and finite")
         self._require("max_grad_norm", self.max_grad_norm > 0, "above 0")
         self._require("seed", 0 <= self.seed < 2**32, "from 0 to 4294967295")
         self._require("sampling_temperature", 0 <= self.sampling_temperature <= 10, "from 0 to 10")
         self._require("warmup", 0 <= self.warmup <= 1, "from 0 to 1")
         self._require("word_dropout", 0 <= self.word_dropout < 1, "from 0 to below 1")
+        self._require("gate_low", -float("inf") < self.gate_low < 0, "below 0, or no gate could close")
+        self._require("gate_high", 1 < self.gate_high < float("inf"), "above 1, or no gate could open wholly")
+        self._require("gate_open", 0 <= self.gate_open < 1, "from 0 to below 1")
+        if self.prune == "static" and not self.from_run:
+            raise UserError("prune is static: it starts from a trained run; name it with --from RUN")
 
     def _require(self, name: str, holds: bool, what: str) -> None:
         if not holds:
@@ -111,10 +137,21 @@ def to_dict(config: RunConfig) -> dict[str, Any]:
 def from_dict(values: dict[str, Any], source: str = "configuration") -> RunConfig:
     """A configuration from plain values; ``source`` names their origin in errors.
 
+    What is not given is the preset's, if one is named, or else the default: METHOD section 4, and 5 with gates.
+
     Raises:
         UserError: on an unknown key (with the nearest one) or a value of the wrong type.
     """
-    return RunConfig(**{name: _convert(name, value, source) for name, value in values.items()})
+    given = {name: _convert(name, value, source) for name, value in values.items()}
+    settled: dict[str, Any] = {}
+    if given.get("prune", "no") != "no":
+        settled["encoder_lr"] = PRUNED_ENCODER_LR
+    if given.get("preset"):
+        from stemcell.presets import preset
+
+        wanted = RunConfig(**{name: given[name] for name in ("encoder", "tasks", "prune", "from_run") if name in given})
+        settled |= preset(given["preset"], wanted.encoder, wanted.tasks, wanted.prune)
+    return RunConfig(**{**settled, **given})
 
 
 def read_yaml(path: Path) -> dict[str, Any]:

@@ -6,13 +6,14 @@ import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stemcell.corpora.layers import Arcs, Constituents, Frames, Span, to_row
 from stemcell.errors import UserError
-from stemcell.model import MultiTaskModel, build_decoders
-from stemcell.tasks.protocol import Labels
-from stemcell.tracking.folder import RunFolder, find_run
+
+if TYPE_CHECKING:
+    from stemcell.model import MultiTaskModel
+    from stemcell.saved import Saved
 
 
 @dataclass(frozen=True)
@@ -40,9 +41,10 @@ class Analysis:
 class Pipeline:
     """A trained model, ready to annotate. Made by :func:`load`."""
 
-    def __init__(self, model: MultiTaskModel, labels: dict[str, Labels], config: dict[str, Any], folder: Path) -> None:
-        self.model, self.labels, self.config, self.folder = model, labels, config, folder
-        self.tasks = list(labels)
+    def __init__(self, model: MultiTaskModel, saved: Saved) -> None:
+        self.model, self.labels, self.config, self.folder = model, saved.labels, saved.config, saved.path
+        self.tags = saved.tags
+        self.tasks = list(saved.labels)
 
     def __call__(self, sentence: str) -> Analysis:
         """Annotate one sentence of raw text, cut into words the Penn way."""
@@ -77,7 +79,7 @@ class Pipeline:
 
 
 def load(run: str | Path, device: str | None = None) -> Pipeline:
-    """Load a trained run by its folder or MLflow id; its best checkpoint by dev average.
+    """Load a trained model: a run by its folder or MLflow id (its best checkpoint by dev average), or an export.
 
     Args:
         device: such as ``cuda``; by default a GPU if there is one, else the CPU.
@@ -87,22 +89,11 @@ def load(run: str | Path, device: str | None = None) -> Pipeline:
     """
     import torch
 
-    from stemcell.config import from_dict
-    from stemcell.encoders.load import from_description
-    from stemcell.files import intact, read_json
-    from stemcell.training import checkpoints
+    from stemcell.saved import read_saved
 
-    folder: RunFolder = find_run(str(run))
-    tensors, _ = checkpoints.load(folder.path / "checkpoints", "best")
-    labels = read_json(folder.path / "artifacts" / "labels.json")
-    encoder = from_description(folder.path / "encoder")
-    config = from_dict(folder.config, f"{folder.path / 'run.json'}")
-    with intact(folder.path / "artifacts" / "labels.json"):
-        decoders = build_decoders(encoder.hidden, labels, projective=config.projective, nested=config.nested)
-        model = MultiTaskModel(encoder, decoders)
-        model.load_state_dict(tensors["model"])
-    model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval()
-    return Pipeline(model, labels, folder.config, folder.path)
+    saved = read_saved(run)
+    model = saved.build().to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    return Pipeline(model, saved)
 
 
 def split_words(sentence: str) -> tuple[str, ...]:

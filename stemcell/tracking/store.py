@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 import os
 import re
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit, urlunsplit
 
 from stemcell.errors import UserError
 from stemcell.home import home
@@ -39,11 +39,8 @@ def tracking_uri() -> str:
 
 
 def shown(uri: str) -> str:
-    """An address without user name and password."""
-    parts = urlsplit(uri)
-    if "@" not in parts.netloc:
-        return uri
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+    """An address, or a text with one, without user name and password."""
+    return re.sub(r"//[^/\s]*@", "//", uri)
 
 
 def database(uri: str) -> Path | None:
@@ -99,20 +96,22 @@ def experiment(client: MlflowClient, name: str) -> str:
 
 @contextmanager
 def answers() -> Iterator[None]:
-    """Turn MLflow's and the network's errors into one UserError that names the store."""
+    """Turn MLflow's and the network's errors into one UserError that names the store.
+
+    The network's are OSErrors; a database without its driver is an ImportError, an address that is none a ValueError.
+    """
     from mlflow.exceptions import MlflowException
-    from requests import RequestException
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
         yield
-    except (MlflowException, RequestException, SQLAlchemyError, OSError) as error:
+    except (MlflowException, SQLAlchemyError, sqlite3.Error, OSError, ImportError, ValueError) as error:
         raise UserError(f"MLflow at {shown(tracking_uri())}: {reason(error)}") from error
 
 
 def reason(error: BaseException) -> str:
     """An error in one line."""
-    text = " ".join(str(error).split()) or type(error).__name__
+    text = shown(" ".join(str(error).split())) or type(error).__name__
     if re.search("HTTPS?ConnectionPool", text):
         return "it does not answer"
     return text if len(text) <= 300 else text[:299] + "…"
@@ -148,6 +147,9 @@ def _alone(file: Path) -> Iterator[None]:
         lock = FileLock(file.with_name(f".{file.name}.lock"))
         lock.acquire(timeout=120)
     try:
+        # MLflow would try for minutes to open what cannot be opened.
+        with closing(sqlite3.connect(file, timeout=60)) as opened:
+            opened.execute("BEGIN IMMEDIATE")
         yield
     finally:
         lock.release()

@@ -63,7 +63,7 @@ def annotate(
     autocast: Callable[[], Any],
     tick: Callable[[int], None] = lambda done: None,
 ) -> dict[str, dict[int, Any]]:
-    """Annotate sentences with several tasks, each sentence encoded once.
+    """Annotate sentences with several tasks, each sentence encoded once (a pass).
 
     Args:
         wanted: task -> the sentences (by position) that it is to annotate.
@@ -84,15 +84,17 @@ def annotate(
         if number % world() != rank():
             continue
         with autocast(), fast_linear(device):
-            encoded = model(sentences.batch(indices).to(device))
-            if not finite(encoded.states):
-                raise UserError("the encoder's output is not finite (NaN or infinity): lower the learning rates")
-            for task, members in wanted.items():
-                chosen = [row for row, index in enumerate(indices) if index in members]
-                if chosen:
-                    part = encoded if len(chosen) == len(indices) else encoded.select(chosen)
-                    annotations = model.decoder(task).decode(part)
-                    found[task].update(zip((indices[row] for row in chosen), annotations, strict=True))
+            batch = sentences.batch(indices).to(device)
+            for tasks in model.passes(wanted):
+                encoded = model(batch, tasks[0])
+                if not finite(encoded.states):
+                    raise UserError("the encoder's output is not finite (NaN or infinity): lower the learning rates")
+                for task in tasks:
+                    chosen = [row for row, index in enumerate(indices) if index in wanted[task]]
+                    if chosen:
+                        part = encoded if len(chosen) == len(indices) else encoded.select(chosen)
+                        annotations = model.decoder(task).decode(part)
+                        found[task].update(zip((indices[row] for row in chosen), annotations, strict=True))
         tick(len(indices))
     parts = gathered(found)
     return {task: {k: v for part in parts for k, v in part[task].items()} for task in wanted}

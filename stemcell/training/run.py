@@ -13,7 +13,7 @@ from stemcell.corpora.layers import LAYERS, SPLITS
 from stemcell.errors import UserError, unknown
 from stemcell.home import home
 from stemcell.tasks import task as find_task
-from stemcell.tracking.folder import RunFolder, find_run
+from stemcell.tracking.folder import RunFolder, find_run, is_run
 from stemcell.training.display import say, score_table
 from stemcell.training.processes import from_main, rank
 
@@ -162,7 +162,7 @@ def evaluate_run(run: str, *, data: str | None, split: str, tasks: str | None, p
     for name in names:
         if name not in pipeline.tasks:
             raise unknown("task", name, pipeline.tasks)
-    config = from_dict(pipeline.config)
+    config = pipeline.config
     corpus = read_corpus(
         data or config.data, layers=names, pos_column=config.pos_column, skip_broken=config.skip_broken
     )
@@ -176,8 +176,8 @@ def evaluate_run(run: str, *, data: str | None, split: str, tasks: str | None, p
         batch_tokens=config.batch_tokens,
         autocast=accelerator.autocast,
     )
-    folder = find_run(run)
-    if rank() == 0 and corpus.fingerprint == folder.tags.get("corpus"):
+    if rank() == 0 and is_run(pipeline.folder) and corpus.fingerprint == pipeline.tags.get("corpus"):
+        folder = RunFolder(pipeline.folder)
         rows = [["best", split, task, *row.values()] for task, table in result.tables.items() for row in table]
         folder.result(split, {f"{task}/{k}": v for task, scores in result.scores.items() for k, v in scores.items()})
         folder.table(f"scores/{split}", SCORE_COLUMNS, rows)

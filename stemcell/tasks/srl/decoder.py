@@ -3,6 +3,7 @@ Arguments in Neural Semantic Role Labeling")."""
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +22,9 @@ SIZE = 150
 WIDTH_SIZE = 20
 DROPOUT = 0.2
 LEXICAL_DROPOUT = 0.5
+ROLE_PRIOR = 0.01
+"""Probability that a fresh decoder gives a pair some role: rare as they are. Left to be learnt, it would be learnt
+first by all arguments' and predicates' own scores together, which then tell nothing apart."""
 NO_PAIR = -100
 """Marks pairs that only pad the batch."""
 
@@ -93,6 +97,7 @@ class SrlDecoder(nn.Module):
         self.predicate = Scorer(hidden, 1)
         self.pair = Scorer(span + hidden, len(roles))
         self.lexical = nn.Dropout(LEXICAL_DROPOUT)
+        nn.init.constant_(self.pair.last.bias, math.log(ROLE_PRIOR / (1 - ROLE_PRIOR) / max(len(roles), 1)))
 
     def target(self, example: Example) -> Target:
         """``arguments``: (candidate, predicate, role number) of each, [arguments, 3], and ``length``: words, [].

@@ -1,0 +1,118 @@
+"""Trained models on disk: a run's best checkpoint, or an export of one (:mod:`stemcell.heads.export`).
+
+An export is a folder of its own::
+
+    EXPORT/export.json           format, configuration, labels, kept heads, hashes of the files, size and speed
+           encoder/              the bare encoder: config.json, tokenizer, model.safetensors
+           decoders.safetensors
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from torch import Tensor
+
+from stemcell.config import RunConfig, from_dict
+from stemcell.encoders.load import Attention, from_description
+from stemcell.errors import UserError
+from stemcell.files import intact, read_json, sha256
+from stemcell.heads.gates import JOINT, Gates, HardConcrete
+from stemcell.model import MultiTaskModel, build_decoders
+from stemcell.tasks.protocol import Labels
+from stemcell.tracking.folder import RunFolder, find_run
+from stemcell.training import checkpoints
+
+EXPORT_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A trained model as it lies on disk.
+
+    Attributes:
+        path: the run folder or the export.
+        config: the configuration that it was trained with; without gates if it is an export, which has none any more.
+        labels: inventories by task.
+        tensors: the weights of its :class:`MultiTaskModel`, by name, on the CPU.
+        encoder: folder of the encoder's description.
+        tags: of its run.
+    """
+
+    path: Path
+    config: RunConfig
+    labels: dict[str, Labels]
+    tensors: dict[str, Tensor]
+    encoder: Path
+    tags: dict[str, str]
+
+    def build(self, attention: Attention = "sdpa") -> MultiTaskModel:
+        """The model, with its weights, in evaluation mode on the CPU.
+
+        Raises:
+            UserError: if labels or weights do not fit each other: a file is not the one that was written.
+        """
+        encoder = from_description(self.encoder, attention=attention)
+        with intact(self.path):
+            decoders = build_decoders(
+                encoder.hidden, self.labels, projective=self.config.projective, nested=self.config.nested
+            )
+            model = MultiTaskModel(encoder, decoders, make_gates(self.config, encoder.heads))
+            model.load_state_dict(self.tensors)
+        return model.eval()
+
+
+def make_gates(config: RunConfig, heads: list[int]) -> Gates | None:
+    """Fresh gates as a configuration wants them, for an encoder of so many heads a layer; None if it wants none."""
+    if config.prune == "no":
+        return None
+    sets = (JOINT,) if config.gates == JOINT else config.tasks
+    concrete = HardConcrete(config.gate_temperature, config.gate_low, config.gate_high)
+    return Gates(heads, sets, concrete, config.gate_open)
+
+
+def is_export(path: Path) -> bool:
+    """Whether a folder holds an export."""
+    return (path / "export.json").is_file()
+
+
+def read_saved(name: str | Path) -> Saved:
+    """A trained model by its run (folder, name or MLflow id) or its export's folder.
+
+    Raises:
+        UserError: if there is none, it has no checkpoint yet, it is of another version, or a file is damaged.
+    """
+    if is_export(Path(name)):
+        return _read_export(Path(name).absolute())
+    run: RunFolder = find_run(str(name))
+    tensors, _ = checkpoints.load(run.path / "checkpoints", "best")
+    labels = read_json(run.path / "artifacts" / "labels.json")
+    config = from_dict(run.config, str(run.path / "run.json"))
+    return Saved(run.path, config, labels, tensors["model"], run.path / "encoder", run.tags)
+
+
+def _read_export(path: Path) -> Saved:
+    from safetensors.torch import load_file
+
+    record = read_json(path / "export.json")
+    with intact(path / "export.json"):
+        if record["format"] != EXPORT_FORMAT:
+            raise UserError(
+                f"{path}: export format {record['format']}, but this version of stemcell reads {EXPORT_FORMAT}; "
+                "use the version that wrote it"
+            )
+        for file, digest in record["files"].items():
+            if not (path / file).is_file():
+                raise UserError(f"{path / file}: missing; copy the folder again, whole")
+            if sha256(path / file) != digest:
+                raise UserError(
+                    f"{path / file}: its SHA-256 is not {digest[:12]}… as export.json says: truncated or edited; "
+                    "copy the folder again, whole"
+                )
+        config = from_dict(record["config"], str(path / "export.json"))
+        tensors = {
+            **{f"encoder.model.{k}": v for k, v in load_file(path / "encoder" / "model.safetensors").items()},
+            **{f"decoders.{k}": v for k, v in load_file(path / "decoders.safetensors").items()},
+        }
+        return Saved(path, config, record["labels"], tensors, path / "encoder", record["tags"])
