@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor
 
-from stemcell.config import RunConfig, from_dict
+from stemcell.config import RunConfig, from_dict, to_dict
 from stemcell.encoders.load import Attention, from_description
 from stemcell.errors import UserError
 from stemcell.files import intact, read_json, sha256
@@ -59,8 +60,20 @@ class Saved:
                 encoder.hidden, self.labels, projective=self.config.projective, nested=self.config.nested
             )
             model = MultiTaskModel(encoder, decoders, make_gates(self.config, encoder.heads))
-            model.load_state_dict(self.tensors)
+        self.fill(model)
         return model.eval()
+
+    def fill(self, model: MultiTaskModel) -> None:
+        """Give a model these weights; gates that they know nothing of stay as they are.
+
+        Raises:
+            UserError: if they are not this model's.
+        """
+        with intact(self.path):
+            missing, unexpected = model.load_state_dict(self.tensors, strict=False)
+        ungated = self.config.prune == "no"
+        if wrong := [*unexpected, *(name for name in missing if not (ungated and name.startswith("gates.")))]:
+            raise UserError(f"{self.path}: its weights do not fit its configuration ({wrong[0]}); copy it again, whole")
 
 
 def make_gates(config: RunConfig, heads: list[int]) -> Gates | None:
@@ -90,6 +103,41 @@ def read_saved(name: str | Path) -> Saved:
     labels = read_json(run.path / "artifacts" / "labels.json")
     config = from_dict(run.config, str(run.path / "run.json"))
     return Saved(run.path, config, labels, tensors["model"], run.path / "encoder", run.tags)
+
+
+def inherited(values: dict[str, Any]) -> dict[str, Any]:
+    """The given fields of a configuration with ``from_run``, over what its source says of model and data.
+
+    Raises:
+        UserError: if the source does not exist or has gates still, or encoder or tasks are given and are not its own.
+    """
+    name = values["from_run"]
+    if is_export(Path(name)):
+        path = Path(name).absolute()
+        with intact(path / "export.json"):
+            config = from_dict(read_json(path / "export.json")["config"], str(path / "export.json"))
+    else:
+        run = find_run(name)
+        path, config = run.path, from_dict(run.config, str(run.path / "run.json"))
+    if config.prune != "no":
+        raise UserError(
+            f"{path}: has gates on its heads already; remove the closed heads first (stemcell export {name} --out DIR) "
+            "and start from DIR"
+        )
+    source = to_dict(config)
+    for field in ("encoder", "tasks"):
+        given = to_dict(from_dict({field: values[field]}))[field] if field in values else source[field]
+        if sorted(given) != sorted(source[field]):
+            raise UserError(
+                f"{path}: its {field} is {_shown(source[field])}, not {_shown(given)}; "
+                f"leave --{field} out, or start from another run"
+            )
+    fields = ("encoder", "tasks", "data", "pos_column", "skip_broken", "train_limit", "projective", "nested")
+    return {**{field: source[field] for field in fields}, **values, "from_run": str(path)}
+
+
+def _shown(value: Any) -> str:
+    return ",".join(value) if isinstance(value, list) else str(value)
 
 
 def _read_export(path: Path) -> Saved:

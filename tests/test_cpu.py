@@ -5,6 +5,12 @@ from torch.nn import functional
 from stemcell import cpu
 from stemcell.cpu import fast_linear
 
+
+@pytest.fixture(autouse=True)
+def _amd(monkeypatch):
+    monkeypatch.setattr(cpu, "vendor", lambda: "AuthenticAMD")
+
+
 shapes = [((7, 5), 3), ((2, 4, 5), 3), ((1, 5), 1), ((64, 40, 384), 150)]
 
 
@@ -49,3 +55,24 @@ def test_frozen_weights_get_no_gradient():
         layer(vectors).sum().backward()
     assert layer.weight.grad is None
     assert vectors.grad is not None
+
+
+def test_processors_that_mkl_is_fast_on_keep_it(monkeypatch):
+    monkeypatch.setattr(cpu, "vendor", lambda: "GenuineIntel")
+    monkeypatch.setattr(cpu, "_product", lambda *a: pytest.fail("used"))
+    with fast_linear("cpu"):
+        assert torch.nn.Linear(4, 2)(torch.ones(3, 4)).shape == (3, 2)
+
+
+def test_slices_of_weights_reach_onednn_without_gaps(monkeypatch):
+    if cpu._product is None:
+        pytest.skip("PyTorch without oneDNN")
+    seen = []
+    monkeypatch.setattr(cpu, "_operator", lambda a, b, *rest: seen.extend((a, b)) or functional.linear(a, b))
+    weight = torch.randn(6, 20, requires_grad=True)
+    vectors = torch.randn(5, 16, requires_grad=True)
+    with fast_linear("cpu"):
+        functional.linear(vectors[:, 3:11], weight[:, 12:]).sum().backward()
+    assert len(seen) == 6
+    assert all(matrix.is_contiguous() or matrix.T.is_contiguous() for matrix in seen)
+    torch.testing.assert_close(vectors.grad[:, 3:11], weight[:, 12:].sum(0).expand(5, 8))

@@ -37,9 +37,13 @@ def with_config_flags(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def resolve(flags: dict[str, Any], config: Path | None) -> RunConfig:
-    """The configuration of a file, if one is given, with the flags over it."""
-    values = read_yaml(config) if config else {}
-    return from_dict({**values, **flags})
+    """The configuration of a file, if one is given, with the flags over it; over that of ``--from``, if given."""
+    values = {**(read_yaml(config) if config else {}), **flags}
+    if values.get("from_run"):
+        from stemcell.saved import inherited
+
+        values = inherited(values)
+    return from_dict(values)
 
 
 def _type(default: Any) -> Any:
@@ -52,4 +56,6 @@ def _option(field: Any) -> Any:
         shown = "yes" if default else "no"
     else:
         shown = str(default)
-    return typer.Option(help=field.metadata["help"] + (f" [{shown}]" if shown else ""), show_default=False)
+    # A field cannot be called what Python calls an import.
+    names = ["--from"] if field.name == "from_run" else []
+    return typer.Option(*names, help=field.metadata["help"] + (f" [{shown}]" if shown else ""), show_default=False)

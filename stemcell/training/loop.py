@@ -19,6 +19,7 @@ from stemcell.cpu import fast_linear
 from stemcell.encoders.words import Batch
 from stemcell.errors import UserError
 from stemcell.files import intact
+from stemcell.heads.gates import noise
 from stemcell.tasks import task as find_task
 from stemcell.tasks.protocol import Target
 from stemcell.tracking.tracker import Tracker
@@ -27,13 +28,16 @@ from stemcell.training.balance import LossBalance
 from stemcell.training.batches import cut
 from stemcell.training.display import Display, say
 from stemcell.training.evaluation import Evaluation, evaluate
-from stemcell.training.optimisers import adamw, scale_and_clip, set_rates, sum_gradients
+from stemcell.training.gating import log_gates
+from stemcell.training.optimisers import GATES, adamw, scale_and_clip, set_rates, sum_gradients
 from stemcell.training.processes import StopRequest, finite, rank, summed, world
 from stemcell.training.sampling import Step
 from stemcell.training.setup import Setup
 
 # Steps are logged so that a run has at most about this many points a metric.
 POINTS = 5000
+# What tells the seed of the gates' noise from the seeds of a step's parts.
+GATE_NOISE = 2**31
 
 # Denominators of the loss' terms over the whole batch; and a seed, a batch and its gold for each of a process' parts.
 Prepared = tuple[list[float], list[tuple[int, Batch, list[Target]]]]
@@ -69,7 +73,15 @@ class Trainer:
         self.config, self.setup, self.tracker = config, setup, tracker
         self.accelerator = accelerator
         self.model = setup.model.to(accelerator.device)
-        self.optimiser = adamw(self.model.encoder, self.model.decoders, config.encoder_lr, config.decoder_lr)
+        if config.prune == "static":
+            self.model.decoders.requires_grad_(False)
+        trained = {
+            "encoder": (self.model.encoder, config.encoder_lr),
+            "decoders": (self.model.decoders, config.decoder_lr),
+        }
+        if self.model.gates is not None:
+            trained[GATES] = (self.model.gates, config.gate_lr)
+        self.optimiser = adamw(trained)
         self.balance = LossBalance(setup.training)
         self.progress = Progress()
         self.total_steps = setup.schedule.steps_per_epoch * config.epochs
@@ -146,6 +158,10 @@ class Trainer:
         self.model.train()
         denominators = torch.tensor(counts, device=self.accelerator.device).clamp(min=1.0)
         terms = torch.zeros_like(denominators)
+        gates = self.model.gates
+        if gates is not None:
+            # One draw a step, whoever computes which part of it.
+            gates.draw(task, self._noise(gates.parameter(task)))
         for seed, batch, targets in shards:
             torch.manual_seed(seed)
             # Gradient checkpointing computes again in the backward pass, where no such context reaches.
@@ -175,11 +191,16 @@ class Trainer:
 
         modules = (self.model.encoder, self.model.decoders[task])
         parameters = [p for module in modules for p in module.parameters() if p.requires_grad]
+        gated = []
+        if gates is not None:
+            gates.settle(task)
+            gated = [gates.parameter(task)]
         if world() > 1:
-            sum_gradients(parameters)
-        factor = self.balance.factor(task, loss)
+            sum_gradients(parameters + gated)
+        penalty = self._penalty(task)
+        factor = self.balance.factor(task, loss + (float(penalty) if self.config.balance_penalty else 0.0))
         set_rates(self.optimiser, progress.total, self.total_steps, self.config.warmup)
-        norm = self._update(parameters, factor)
+        norm = self._update(task, parameters, factor, penalty)
         progress.step += 1
         progress.total += 1
 
@@ -194,6 +215,7 @@ class Trainer:
                     f"loss/{task}": loss,
                     f"balance/{task}": factor,
                     **rates,
+                    **({"loss/penalty": float(penalty)} if gates is not None else {}),
                     "norm/gradient": float(norm),
                     "speed/words_per_second": words / seconds,
                 },
@@ -203,11 +225,28 @@ class Trainer:
         scaler = self.accelerator.scaler
         (scaler.scale(loss) if scaler is not None else loss).backward()
 
-    def _update(self, parameters: list[Any], factor: float) -> Tensor:
+    def _noise(self, parameter: Tensor) -> Tensor:
+        numbers = [self.config.seed, self.progress.total, GATE_NOISE]
+        seed = int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])
+        return noise(len(parameter), seed & (2**63 - 1)).to(parameter.device)
+
+    def _penalty(self, task: str) -> Tensor:
+        """lambda times the expected number of open heads a layer (METHOD section 5), []; 0 without gates."""
+        if self.model.gates is None:
+            return torch.zeros(())
+        return self.config.l0_penalty * self.model.gates.penalty(task, self.config.overlap_penalty)
+
+    def _update(self, task: str, parameters: list[Any], factor: float, penalty: Tensor) -> Tensor:
         scaler = self.accelerator.scaler
         if scaler is not None:
             scaler.unscale_(self.optimiser)
         norm = scale_and_clip(parameters, factor, self.config.max_grad_norm)
+        if self.model.gates is not None:
+            # Not clipped: their optimiser is their own, and the penalty is to weigh what it says.
+            parameter = self.model.gates.parameter(task)
+            (slope,) = torch.autograd.grad(penalty, parameter)
+            assert parameter.grad is not None
+            parameter.grad = factor * parameter.grad + (factor if self.config.balance_penalty else 1.0) * slope
         if scaler is not None:
             scaler.step(self.optimiser)
             scaler.update()
@@ -226,6 +265,8 @@ class Trainer:
         if better:
             progress.best, progress.best_epoch = result.average, progress.epoch
         self._log_evaluation(result)
+        if self.model.gates is not None and rank() == 0:
+            log_gates(self.tracker, progress.total, self.model)
         if better:
             self._save("best", {"model": self.model.state_dict()})
         self._save_last()

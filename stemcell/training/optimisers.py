@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 import torch.distributed
@@ -10,28 +10,33 @@ from torch import Tensor, nn
 
 # Gradients travel between processes in pieces of about this many numbers.
 BUCKET = 8_000_000
+GATES = "gates"
+"""The group whose rate has no schedule."""
 
 
-def adamw(encoder: nn.Module, decoders: nn.Module, encoder_lr: float, decoder_lr: float) -> torch.optim.AdamW:
-    """AdamW, eps 1e-8, no weight decay, with two groups: the encoder's rate and the decoders' (METHOD section 4).
+def adamw(modules: Mapping[str, tuple[nn.Module, float]]) -> torch.optim.AdamW:
+    """AdamW, eps 1e-8, no weight decay, with one group of parameters a module, at its own rate (METHOD section 4).
 
-    A parameter without a gradient is not touched, so that a decoder without a batch stays as it is.
+    Without decay it is Adam, which METHOD section 5 gives the gates. A parameter without a gradient is not touched, so
+    that a decoder without a batch stays as it is.
     """
     groups = [
-        {"name": "encoder", "params": [p for p in encoder.parameters() if p.requires_grad], "lr": encoder_lr},
-        {"name": "decoders", "params": [p for p in decoders.parameters() if p.requires_grad], "lr": decoder_lr},
+        {"name": name, "params": [p for p in module.parameters() if p.requires_grad], "lr": rate, "peak": rate}
+        for name, (module, rate) in modules.items()
     ]
-    for group in groups:
-        group["peak"] = group["lr"]
     return torch.optim.AdamW(groups, eps=1e-8, weight_decay=0.0, fused=True)
 
 
 def set_rates(optimiser: torch.optim.Optimizer, step: int, total: int, warmup: float) -> None:
-    """Set the rates of step ``step`` (from 0) of ``total``: linear rise over the warm-up share, then linear fall."""
+    """Set the rates of step ``step`` (from 0) of ``total``: linear rise over the warm-up share, then linear fall.
+
+    The gates' rate stays as it is.
+    """
     rise = warmup * total
     share = (step + 1) / rise if step + 1 < rise else (total - step) / max(total - rise, 1)
     for group in optimiser.param_groups:
-        group["lr"] = group["peak"] * min(share, 1.0)
+        if group["name"] != GATES:
+            group["lr"] = group["peak"] * min(share, 1.0)
 
 
 def sum_gradients(parameters: Sequence[nn.Parameter]) -> None:

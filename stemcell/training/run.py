@@ -35,9 +35,9 @@ def start_run(config: RunConfig, overwrite: bool = False) -> Path:
     if rank() == 0:
         RunFolder.check_free(path, overwrite)
     accelerator = _accelerator(config.precision)
-    from stemcell.training.setup import describe, prepare
+    from stemcell.training.setup import describe
 
-    setup = prepare(config)
+    setup = _prepare(config)
     lines = describe(setup, config)
     effective = setup.schedule.effective_epochs(config.epochs)
     folder = None
@@ -69,13 +69,18 @@ def resume_run(name: str, flags: dict[str, Any]) -> Path:
         )
     accelerator = _accelerator(config.precision)
     from stemcell.encoders.load import from_description
+    from stemcell.files import read_json
     from stemcell.training.setup import prepare
 
     # A run that was killed before its first checkpoint starts again, from the encoder's own weights.
     begun = (folder.path / "checkpoints" / "last.json").exists()
     if not begun and folder.status().status == "FINISHED":
         raise UserError(f"{folder.path / 'checkpoints' / 'last.json'}: missing; copy the run folder again, whole")
-    setup = prepare(config, from_description(folder.path / "encoder") if begun else None)
+    if begun:
+        labels = read_json(folder.path / "artifacts" / "labels.json")
+        setup = prepare(config, from_description(folder.path / "encoder"), labels)
+    else:
+        setup = _prepare(config)
     if setup.corpus.fingerprint != folder.tags.get("corpus"):
         raise UserError(
             f"{config.data}: the corpus is not the one that {folder.path} was trained on "
@@ -86,6 +91,20 @@ def resume_run(name: str, flags: dict[str, Any]) -> Path:
         _describe(folder.hold().path, config, setup)
     effective = setup.schedule.effective_epochs(config.epochs)
     return _train(config, setup, accelerator, folder if rank() == 0 else None, folder.path, effective)
+
+
+def _prepare(config: RunConfig) -> Any:
+    """What a run needs at its start, weights included: the encoder's own, or those that it starts from."""
+    from stemcell.encoders.load import from_description
+    from stemcell.saved import read_saved
+    from stemcell.training.setup import prepare
+
+    if not config.from_run:
+        return prepare(config)
+    source = read_saved(config.from_run)
+    setup = prepare(config, from_description(source.encoder), source.labels)
+    source.fill(setup.model)
+    return setup
 
 
 def _describe(path: Path, config: RunConfig, setup: Any) -> None:
@@ -103,6 +122,7 @@ def _train(
 ) -> Path:
     from stemcell.files import write_json
     from stemcell.tracking.tracker import Tracker
+    from stemcell.training.gating import keep_gates
     from stemcell.training.loop import Diverged, Stopped, Trainer
 
     with Tracker(path, folder, config, setup.corpus) as tracker:
@@ -131,6 +151,8 @@ def _train(
                 "passes": effective,
                 "parameters": sum(p.numel() for p in setup.model.parameters()),
             }
+            if folder is not None and config.prune != "no":
+                report["heads"] = keep_gates(folder)
             write_json(path / "artifacts" / "report.json", report)
             title = f"dev, best epoch {progress.best_epoch} of {progress.epoch}: average {best['average'] * 100:.2f}"
             print(score_table(best["scores"], lambda task: find_task(task).main, title), flush=True)
@@ -197,7 +219,13 @@ def _accelerator(precision: str) -> Any:
 
 def _name(config: RunConfig) -> str:
     tasks = "mtl5" if len(config.tasks) == 5 else "-".join(config.tasks)
-    return f"{Path(config.encoder).name}-{tasks}-seed{config.seed}"
+    return f"{Path(config.encoder).name}-{tasks}{_pruning(config)}-seed{config.seed}"
+
+
+def _pruning(config: RunConfig) -> str:
+    """How a run's mode says that heads are pruned: the paper's SP and DP."""
+    kind = {"no": "", "static": "-sp", "dynamic": "-dp"}[config.prune]
+    return f"{kind}-per-task" if kind and config.gates == "per-task" else kind
 
 
 def _tags(config: RunConfig, fingerprint: str) -> dict[str, str]:
@@ -205,7 +233,7 @@ def _tags(config: RunConfig, fingerprint: str) -> dict[str, str]:
     return {
         "encoder": config.encoder,
         "tasks": ",".join(config.tasks),
-        "mode": "stl" if len(config.tasks) == 1 else f"mtl-{len(config.tasks)}",
+        "mode": ("stl" if len(config.tasks) == 1 else f"mtl-{len(config.tasks)}") + _pruning(config),
         "seed": str(config.seed),
         "corpus": fingerprint,
         "git_commit": _git_commit(),

@@ -16,11 +16,13 @@ from stemcell.encoders.subtokens import Subtokens
 from stemcell.encoders.words import WordEncoder
 from stemcell.errors import UserError
 from stemcell.model import MultiTaskModel, build_decoders
+from stemcell.saved import make_gates
 from stemcell.tasks import task as find_task
 from stemcell.tasks.protocol import Labels
 from stemcell.training.batches import length_batches, padding_waste
 from stemcell.training.data import TrainingData
 from stemcell.training.evaluation import EvaluationData
+from stemcell.training.gating import cannot_close
 from stemcell.training.sampling import Schedule
 
 
@@ -37,8 +39,11 @@ class Setup:
     notes: list[str]
 
 
-def prepare(config: RunConfig, encoder: WordEncoder | None = None) -> Setup:
+def prepare(config: RunConfig, encoder: WordEncoder | None = None, labels: dict[str, Labels] | None = None) -> Setup:
     """Read the corpus and build the model of a run, around a fresh encoder or the one given.
+
+    Args:
+        labels: of a model that is trained on; by default those of the training data.
 
     Raises:
         UserError: if the corpus or the encoder cannot be used; names what is wrong.
@@ -56,10 +61,11 @@ def prepare(config: RunConfig, encoder: WordEncoder | None = None) -> Setup:
         encoder = load_encoder(config.encoder, words=words, seed=config.seed)
     if config.gradient_checkpointing:
         encoder.enable_gradient_checkpointing()
-    labels = {task: find_task(task).labels(train[task]) for task in tasks}
+    if labels is None:
+        labels = {task: find_task(task).labels(train[task]) for task in tasks}
     torch.manual_seed(config.seed)
     decoders = build_decoders(encoder.hidden, labels, projective=config.projective, nested=config.nested)
-    model = MultiTaskModel(encoder, decoders)
+    model = MultiTaskModel(encoder, decoders, make_gates(config, encoder.heads))
 
     known: dict[tuple[str, ...], Subtokens] = {}
     training = {task: TrainingData(encoder, decoders[task], train[task], known) for task in tasks}
@@ -91,6 +97,11 @@ def describe(setup: Setup, config: RunConfig) -> list[str]:
         f"{config.encoder}: {parameters / 1e6:.1f} M parameters with {len(setup.training)} decoder(s); "
         f"{setup.schedule.steps_per_epoch} steps an epoch"
     )
+    if config.prune != "no":
+        steps = setup.schedule.steps_per_epoch * config.epochs
+        if config.gates == "per-task":
+            steps = min(round(setup.schedule.batches[task] * passes) for task, passes in effective.items())
+        lines += cannot_close(config, steps)
     return lines
 
 

@@ -22,7 +22,7 @@ SIZE = 150
 WIDTH_SIZE = 20
 DROPOUT = 0.2
 LEXICAL_DROPOUT = 0.5
-ROLE_PRIOR = 0.01
+ROLE_PRIOR = 0.05
 """Probability that a fresh decoder gives a pair some role: rare as they are. Left to be learnt, it would be learnt
 first by all arguments' and predicates' own scores together, which then tell nothing apart."""
 NO_PAIR = -100
