@@ -56,7 +56,7 @@ else:
 
 
 def _dense(matrix: Tensor) -> Tensor:
-    """The matrix without gaps between its rows or columns, on which oneDNN falls back to a loop a thousandth as fast."""
+    """The matrix without gaps between its rows or columns, which send oneDNN into a plain loop."""
     return matrix if matrix.is_contiguous() or matrix.T.is_contiguous() else matrix.contiguous()
 
 
