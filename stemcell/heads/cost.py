@@ -1,0 +1,113 @@
+"""What an encoder costs: parameters, multiply-adds and time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+from stemcell.cpu import fast_linear
+from stemcell.encoders.words import WordEncoder
+from stemcell.model import MultiTaskModel
+
+WORDS = 40
+"""Of a sentence that costs are given for, each word one subtoken; less where the encoder takes less."""
+BATCH = 32
+SECONDS = 4.0
+ROUNDS = range(7, 31)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of one model.
+
+    Attributes:
+        heads: attention heads.
+        encoder_parameters: of the encoder.
+        parameters: of the whole model.
+        multiply_adds: of the encoder on one sentence.
+        latency: seconds of the encoder on one sentence.
+        words_per_second: of the encoder, in batches of :data:`BATCH` sentences.
+    """
+
+    heads: int
+    encoder_parameters: int
+    parameters: int
+    multiply_adds: int
+    latency: float
+    words_per_second: float
+
+
+def compare(models: Sequence[MultiTaskModel], device: str) -> list[Cost]:
+    """The costs of models of one build, measured here and now, in turn, so that what else the machine does hits all.
+
+    The models are moved to the device.
+    """
+    encoders = [model.encoder.eval() for model in models]
+    length = min(WORDS + 2, encoders[0].limit)
+    counts = [multiply_adds(encoder, length) for encoder in encoders]
+    for encoder in encoders:
+        encoder.to(device)
+    single, many = (_times(encoders, _sentences(encoders[0], rows, length)) for rows in (1, BATCH))
+    return [
+        Cost(
+            heads=sum(encoder.heads),
+            encoder_parameters=_size(encoder),
+            parameters=_size(model),
+            multiply_adds=count,
+            latency=one,
+            words_per_second=BATCH * (length - 2) / batch,
+        )
+        for model, encoder, count, one, batch in zip(models, encoders, counts, single, many, strict=True)
+    ]
+
+
+def multiply_adds(encoder: WordEncoder, length: int) -> int:
+    """Multiplications (each with an addition) in the matrix products of one sentence of so many subtokens."""
+    ids = _sentences(encoder, 1, length)
+    # Fused attention would not be counted on processors; and with gradients, without which the counter fails on DeBERTa.
+    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+        encoder.model(ids, attention_mask=torch.ones_like(ids))
+    return counter.get_total_flops() // 2
+
+
+def _sentences(encoder: WordEncoder, rows: int, length: int) -> Tensor:
+    """Random subtokens, [rows, length], on the encoder's device."""
+    ids = torch.randint(encoder.model.config.vocab_size, (rows, length), generator=torch.Generator().manual_seed(0))
+    return ids.to(next(encoder.parameters()).device)
+
+
+@torch.inference_mode()
+def _times(encoders: Sequence[WordEncoder], ids: Tensor) -> list[float]:
+    """Seconds that each encoder takes for a batch: medians over rounds in which each has its turn."""
+    mask = torch.ones_like(ids)
+    seconds: list[list[float]] = [[] for _ in encoders]
+    begin = 0.0
+    with fast_linear(ids.device):
+        for done in range(1 + ROUNDS[-1]):
+            # The first round warms up.
+            begin = begin if done > 1 else time.perf_counter()
+            for encoder, own in zip(encoders, seconds, strict=True):
+                own.append(_seconds(lambda model=encoder.model: model(ids, attention_mask=mask), ids.device))
+            if done >= ROUNDS[0] and time.perf_counter() - begin > SECONDS / 2:
+                break
+    return [median(own[1:]) for own in seconds]
+
+
+def _seconds(work: Callable[[], Any], device: torch.device) -> float:
+    start = time.perf_counter()
+    work()
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return time.perf_counter() - start
+
+
+def _size(module: torch.nn.Module) -> int:
+    return sum(parameter.numel() for parameter in module.parameters())
