@@ -154,8 +154,8 @@ def _filled(encoder: WordEncoder, folder: Path) -> WordEncoder:
     if different or len(weights) > len(wanted):
         example = next(iter(different or weights.keys() - wanted.keys()))
         raise UserError(
-            f"'{folder / 'model.safetensors'}' does not fit removed_heads in config.json beside it: {example} is missing, "
-            "of another size or too much; copy the folder again, whole"
+            f"'{folder / 'model.safetensors'}' does not fit removed_heads in config.json beside it: {example} is "
+            "missing, of another size or too much; copy the folder again, whole"
         )
     encoder.model.load_state_dict(weights)
     return encoder

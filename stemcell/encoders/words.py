@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,7 @@ class WordEncoder(nn.Module):
             for layer in range(len(self.output_projections()))
         ]
 
-    def keep_heads(self, heads: Sequence[Sequence[int]]) -> None:
+    def keep_heads(self, heads: Sequence[Iterable[int]]) -> None:
         """Removes all other heads, in place, and notes them under their original numbers in ``removed_heads`` of the
         model's configuration: ``{"0": [1, 5]}``, layers and heads counted from 0.
 

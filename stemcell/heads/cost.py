@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
 
 import torch
 from torch import Tensor
+from torch.func import functional_call
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -45,18 +45,19 @@ class Cost:
     words_per_second: float
 
 
-def compare(models: Sequence[MultiTaskModel], device: str) -> list[Cost]:
-    """The costs of models of one build, measured here and now, in turn, so that what else the machine does hits all.
+def compare(before: MultiTaskModel, after: MultiTaskModel, device: str) -> tuple[Cost, Cost]:
+    """The costs of a model and of what became of it, measured in turn, so that what else the machine does hits both.
 
     The models are moved to the device.
     """
+    models = (before, after)
     encoders = [model.encoder.eval() for model in models]
     length = min(WORDS + 2, encoders[0].limit)
     counts = [multiply_adds(encoder, length) for encoder in encoders]
     for encoder in encoders:
         encoder.to(device)
     single, many = (_times(encoders, _sentences(encoders[0], rows, length)) for rows in (1, BATCH))
-    return [
+    costs = [
         Cost(
             heads=sum(encoder.heads),
             encoder_parameters=_size(encoder),
@@ -67,14 +68,17 @@ def compare(models: Sequence[MultiTaskModel], device: str) -> list[Cost]:
         )
         for model, encoder, count, one, batch in zip(models, encoders, counts, single, many, strict=True)
     ]
+    return costs[0], costs[1]
 
 
 def multiply_adds(encoder: WordEncoder, length: int) -> int:
     """Multiplications (each with an addition) in the matrix products of one sentence of so many subtokens."""
     ids = _sentences(encoder, 1, length)
-    # Fused attention would not be counted on processors; and with gradients, without which the counter fails on DeBERTa.
+    # The counter fails where parameters are handed from module to module, as DeBERTa does, unless they are constants.
+    weights = {name: parameter.detach() for name, parameter in encoder.model.named_parameters()}
+    # Fused attention would not be counted on processors.
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
-        encoder.model(ids, attention_mask=torch.ones_like(ids))
+        functional_call(encoder.model, weights, (ids,), {"attention_mask": torch.ones_like(ids)})
     return counter.get_total_flops() // 2
 
 
@@ -89,24 +93,21 @@ def _times(encoders: Sequence[WordEncoder], ids: Tensor) -> list[float]:
     """Seconds that each encoder takes for a batch: medians over rounds in which each has its turn."""
     mask = torch.ones_like(ids)
     seconds: list[list[float]] = [[] for _ in encoders]
-    begin = 0.0
+    begin = time.perf_counter()
     with fast_linear(ids.device):
         for done in range(1 + ROUNDS[-1]):
-            # The first round warms up.
-            begin = begin if done > 1 else time.perf_counter()
+            if done == 1:
+                # The round before warmed up.
+                begin = time.perf_counter()
             for encoder, own in zip(encoders, seconds, strict=True):
-                own.append(_seconds(lambda model=encoder.model: model(ids, attention_mask=mask), ids.device))
+                start = time.perf_counter()
+                encoder.model(ids, attention_mask=mask)
+                if ids.device.type == "cuda":
+                    torch.cuda.synchronize()
+                own.append(time.perf_counter() - start)
             if done >= ROUNDS[0] and time.perf_counter() - begin > SECONDS / 2:
                 break
     return [median(own[1:]) for own in seconds]
-
-
-def _seconds(work: Callable[[], Any], device: torch.device) -> float:
-    start = time.perf_counter()
-    work()
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
-    return time.perf_counter() - start
 
 
 def _size(module: torch.nn.Module) -> int:

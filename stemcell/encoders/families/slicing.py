@@ -50,7 +50,7 @@ def keep_columns(linear: nn.Linear, index: Tensor) -> None:
     linear.in_features = len(index)
 
 
-def part(parameter: nn.Parameter, index: Tensor, dimension: int = 0) -> nn.Parameter:
+def part(parameter: Tensor, index: Tensor, dimension: int = 0) -> nn.Parameter:
     """A new parameter of some of the entries along a dimension, trainable if the old one was."""
     values = parameter.detach().index_select(dimension, index.to(parameter.device))
     return nn.Parameter(values, requires_grad=parameter.requires_grad)
