@@ -323,7 +323,7 @@ def test_one_tasks_gates_of_several() -> None:
     assert list(model.decoders) == ["ner"]
     assert [len(kept) for kept in encoder.kept_heads] == [0, 3, 4]
     torch.testing.assert_close(_states(encoder), expected, **CLOSE)
-    with pytest.raises(UserError, match="no gates.*leave --task out"):
+    with pytest.raises(UserError, match=r"no gates.*leave --task out"):
         remove(model, "ner")
 
 
@@ -363,7 +363,7 @@ def test_weights_of_other_heads(tmp_path: Path) -> None:
         lambda: {**weights, "encoder.layer.3.attention.self.query.weight": torch.zeros(8, 32)},
     ):
         save_file(change(), folder / "model.safetensors")
-        with pytest.raises(UserError, match="does not fit removed_heads in config.json beside it: .* is missing"):
+        with pytest.raises(UserError, match=r"does not fit removed_heads in config.json beside it: .* is missing"):
             load_encoder(str(folder))
     (folder / "model.safetensors").write_bytes(b"no")
     with pytest.raises(UserError, match="has no weights that can be used"):
