@@ -2,9 +2,19 @@
 
 An export is a folder of its own::
 
-    EXPORT/export.json           format, configuration, labels, kept heads, hashes of the files, size and speed
+    EXPORT/export.json           what it is: see below
            encoder/              the bare encoder: config.json, tokenizer, model.safetensors
            decoders.safetensors
+
+``export.json`` holds ``format``; ``source``, the run (id and folder) and the step of the checkpoint; ``config`` of
+that run, but without gates; its ``tags``; ``labels`` by task; ``threshold``; ``set``, the set of gates that was built
+in, null where there was none; ``kept_heads``, a list a layer, heads by the numbers that they had in the encoder as it
+was pretrained, from 0; ``files``, the SHA-256 of each other file by its path; and ``costs``, the fields of
+:class:`stemcell.heads.export.Export`.
+
+Where no head is missing, ``encoder`` is an ordinary folder of transformers. Otherwise the missing heads are in its
+``config.json``, as ``removed_heads``: {layer: heads}, both from 0, and :func:`stemcell.encoders.load.load_encoder`
+reads it.
 """
 
 from __future__ import annotations
@@ -39,6 +49,7 @@ class Saved:
         tensors: the weights of its :class:`MultiTaskModel`, by name, on the CPU.
         encoder: folder of the encoder's description.
         tags: of its run.
+        source: its run (``run``, the id, and ``path``) and the ``step`` of its checkpoint.
     """
 
     path: Path
@@ -47,6 +58,7 @@ class Saved:
     tensors: dict[str, Tensor]
     encoder: Path
     tags: dict[str, str]
+    source: dict[str, Any]
 
     def build(self, attention: Attention = "sdpa") -> MultiTaskModel:
         """The model, with its weights, in evaluation mode on the CPU.
@@ -102,7 +114,10 @@ def read_saved(name: str | Path) -> Saved:
     tensors, _ = checkpoints.load(run.path / "checkpoints", "best")
     labels = read_json(run.path / "artifacts" / "labels.json")
     config = from_dict(run.config, str(run.path / "run.json"))
-    return Saved(run.path, config, labels, tensors["model"], run.path / "encoder", run.tags)
+    pointer = run.path / "checkpoints" / "best.json"
+    with intact(pointer):
+        source = {"run": run.id, "path": str(run.path), "step": read_json(pointer)["step"]}
+    return Saved(run.path, config, labels, tensors["model"], run.path / "encoder", run.tags, source)
 
 
 def inherited(values: dict[str, Any]) -> dict[str, Any]:
@@ -163,4 +178,4 @@ def _read_export(path: Path) -> Saved:
             **{f"encoder.model.{k}": v for k, v in load_file(path / "encoder" / "model.safetensors").items()},
             **{f"decoders.{k}": v for k, v in load_file(path / "decoders.safetensors").items()},
         }
-        return Saved(path, config, record["labels"], tensors, path / "encoder", record["tags"])
+        return Saved(path, config, record["labels"], tensors, path / "encoder", record["tags"], record["source"])

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import torch
 from huggingface_hub.utils import are_progress_bars_disabled, enable_progress_bars
+from safetensors.torch import load_file
 from transformers import MODEL_MAPPING, AutoConfig, AutoModel, AutoTokenizer, PreTrainedConfig, PreTrainedTokenizerFast
 from transformers.initialization import no_init_weights
 from transformers.utils import logging
@@ -68,9 +69,15 @@ def load_encoder(
         with _told(f"encoder '{name}' has no configuration that can be used"):
             config = AutoConfig.from_pretrained(source, trust_remote_code=False, **files)
         choices = _choices(config, attention)
+        removed = _take_removed(config, str(source))
         with _told(f"encoder '{name}' has no tokenizer that can be used"):
             # Byte-level tokenizers are to be built for words that come one by one.
             tokenizer = AutoTokenizer.from_pretrained(source, add_prefix_space=True, trust_remote_code=False, **files)
+        if removed:
+            if not isinstance(source, Path):
+                raise UserError(f"encoder '{name}' has heads removed: download it and give its folder as the encoder")
+            with _told(f"encoder '{name}' has no weights that can be used", "Copy the folder again, whole"):
+                return _filled(_without(removed, config, tokenizer, choices), source)
         with _told(f"encoder '{name}' has no weights that can be used", hub.CONVERT.format(source=source)):
             model, report = AutoModel.from_pretrained(
                 source, config=config, use_safetensors=True, output_loading_info=True, **choices, **{**files, **weights}
@@ -93,7 +100,7 @@ def random_encoder(
 
 def from_description(folder: Path, *, attention: Attention = "sdpa") -> WordEncoder:
     """The inverse of :meth:`WordEncoder.save_description`: all but the weights, which hold whatever was in memory and
-    are to be filled with ``load_state_dict``. Needs no network.
+    are to be filled with ``load_state_dict``. Heads that were removed are missing here too. Needs no network.
 
     Raises:
         UserError: a file is missing or damaged.
@@ -102,9 +109,56 @@ def from_description(folder: Path, *, attention: Attention = "sdpa") -> WordEnco
         config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         # Not the family's own class, which would build the tokenizer anew: this one takes it as it was saved.
         tokenizer = PreTrainedTokenizerFast.from_pretrained(folder, local_files_only=True)
-        with no_init_weights():
-            model = AutoModel.from_config(config, **_choices(config, attention))
-        return WordEncoder(model, tokenizer).eval()
+        removed = _take_removed(config, str(folder))
+        return _without(removed, config, tokenizer, _choices(config, attention))
+
+
+def _without(removed: dict[int, set[int]], config: Any, tokenizer: Any, choices: dict[str, Any]) -> WordEncoder:
+    """An encoder whose weights are whatever was in memory, without some of its heads."""
+    with no_init_weights():
+        encoder = WordEncoder(AutoModel.from_config(config, **choices), tokenizer)
+    encoder.keep_heads(
+        [set(range(count)).difference(removed.get(layer, ())) for layer, count in enumerate(encoder.heads)]
+    )
+    return encoder.eval()
+
+
+def _take_removed(config: Any, source: str) -> dict[int, set[int]]:
+    """Take ``removed_heads`` out of a configuration (:meth:`WordEncoder.keep_heads` puts them back): heads by layer.
+
+    Raises:
+        UserError: they are not heads of this model.
+    """
+    removed = config.__dict__.pop("removed_heads", {})
+    heads, layers = range(config.num_attention_heads), range(config.num_hidden_layers)
+    try:
+        found = {int(layer): set(own) for layer, own in removed.items()}
+        if not all(layer in layers and all(head in heads for head in own) for layer, own in found.items()):
+            raise ValueError
+    except (AttributeError, TypeError, ValueError):
+        raise UserError(
+            f"'{source}': removed_heads in config.json is not a list of heads (0 to {heads[-1]}) a layer (0 to "
+            f"{layers[-1]}); copy the folder again, whole"
+        ) from None
+    return found
+
+
+def _filled(encoder: WordEncoder, folder: Path) -> WordEncoder:
+    """The encoder with the weights of a folder, which must be just those it has.
+
+    Raises:
+        UserError: they are not.
+    """
+    weights, wanted = load_file(folder / "model.safetensors"), encoder.model.state_dict()
+    different = [key for key in wanted if key not in weights or weights[key].shape != wanted[key].shape]
+    if different or len(weights) > len(wanted):
+        example = next(iter(different or weights.keys() - wanted.keys()))
+        raise UserError(
+            f"'{folder / 'model.safetensors'}' does not fit removed_heads in config.json beside it: {example} is "
+            "missing, of another size or too much; copy the folder again, whole"
+        )
+    encoder.model.load_state_dict(weights)
+    return encoder
 
 
 def _choices(config: PreTrainedConfig, attention: Attention) -> dict[str, Any]:

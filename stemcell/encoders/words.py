@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,37 @@ class WordEncoder(nn.Module):
     def heads(self) -> list[int]:
         """How many attention heads each layer has."""
         return [projection.in_features // self.head_size for projection in self.output_projections()]
+
+    @property
+    def kept_heads(self) -> list[list[int]]:
+        """The heads each layer has, by the numbers (from 0) that they had before any was removed."""
+        removed = getattr(self.model.config, "removed_heads", {})
+        original = range(self.hidden // self.head_size)
+        return [
+            [head for head in original if head not in removed.get(str(layer), ())]
+            for layer in range(len(self.output_projections()))
+        ]
+
+    def keep_heads(self, heads: Sequence[Iterable[int]]) -> None:
+        """Removes all other heads, in place, and notes them under their original numbers in ``removed_heads`` of the
+        model's configuration: ``{"0": [1, 5]}``, layers and heads counted from 0.
+
+        Args:
+            heads: of each layer, positions among the heads that it has.
+
+        Raises:
+            UserError: heads cannot be removed from this model without changing the others; nothing was changed.
+        """
+        family, config = family_of(self.model.config), self.model.config
+        chosen = [sorted(set(wanted)) for wanted in heads]
+        kept = [[present[i] for i in own] for own, present in zip(chosen, self.kept_heads, strict=True)]
+        for layer, (own, present) in enumerate(zip(chosen, self.heads, strict=True)):
+            if len(own) < present:
+                family.keep_heads(self.model, layer, own)
+        original = set(range(self.hidden // self.head_size))
+        removed = {str(layer): sorted(original.difference(own)) for layer, own in enumerate(kept)}
+        if any(removed.values()):
+            config.removed_heads = {layer: own for layer, own in removed.items() if own}
 
     def tokenize(self, words: Sequence[str]) -> Subtokens:
         """One sentence's subtokens."""

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 
 from stemcell.encoders.words import WordEncoder
 
@@ -87,6 +88,7 @@ class Gates(nn.Module):
         for name in sets:
             self.log_alpha[name] = nn.Parameter(centre + torch.empty(sum(self.heads)).uniform_(-bound, bound))
         self._chosen = sets[0]
+        self._hooks: list[RemovableHandle] = []
         self._drawn: Tensor | None = None
         self._sample: Tensor | None = None
 
@@ -101,9 +103,14 @@ class Gates(nn.Module):
         return JOINT not in self.log_alpha
 
     def attach(self, encoder: WordEncoder) -> None:
-        """Gate an encoder's heads from now on."""
+        """Gate an encoder's heads from now on, until :meth:`detach`."""
         for layer, projection in enumerate(encoder.output_projections()):
-            projection.register_forward_pre_hook(partial(self._gate, layer))
+            self._hooks.append(projection.register_forward_pre_hook(partial(self._gate, layer)))
+
+    def detach(self) -> None:
+        """Leave alone the encoders whose heads were gated."""
+        while self._hooks:
+            self._hooks.pop().remove()
 
     def choose(self, task: str) -> None:
         """Use the gates of a task from now on."""

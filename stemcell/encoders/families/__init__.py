@@ -1,11 +1,16 @@
 """Encoder families: one small module each, telling where the attention heads of its models are.
 
+None of them can express fewer heads in its own configuration: in transformers 5.24 the head size of every one is the
+hidden size over the number of heads, and the output projection is hidden x hidden. So an encoder without some of its
+heads says so in ``removed_heads`` of its ``config.json``, which :mod:`stemcell.encoders.load` reads.
+
 To add a family, write a module with the functions of :class:`Family` and name it in :data:`FAMILIES` under the
 ``model_type`` of its configuration.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from torch import nn
@@ -33,6 +38,18 @@ class Family(Protocol):
 
         Its input is the concatenation of the context vectors (attended values) of the layer's heads,
         [..., heads * head_size], head by head.
+        """
+
+    def keep_heads(self, model: Any, layer: int, heads: Sequence[int]) -> None:
+        """Removes all other heads of a layer, in place: from query, key and value and whatever else is made head by
+        head, and from the output projection.
+
+        Args:
+            layer: counted from 0.
+            heads: positions among the heads that the layer has, ascending; none leaves the projection's bias alone.
+
+        Raises:
+            UserError: heads cannot be removed from this model without changing the others; nothing was changed.
         """
 
     def prepare(self, model: Any) -> None:
@@ -67,7 +84,7 @@ def family_of(config: PreTrainedConfig) -> Family:
     if kind not in FAMILIES:
         raise UserError(
             f"the encoder family '{kind}' has no adapter yet (known: {', '.join(FAMILIES)}). An adapter is one module "
-            "in stemcell/encoders/families that says how long an input may be, how large a head is, and which linear "
-            "layer of each attention block takes the heads' concatenated context vectors"
+            "in stemcell/encoders/families that says how long an input may be, how large a head is, which linear "
+            "layer of each attention block takes the heads' concatenated context vectors, and how heads are cut out"
         )
     return FAMILIES[kind]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import nn
+
+from stemcell.encoders.families.slicing import NoHeads, entries, keep_columns, keep_rows, part
+from stemcell.errors import UserError
 
 SDPA = False
 
@@ -20,6 +24,28 @@ def head_size(config: Any) -> int:
 
 def output_projections(model: Any) -> list[nn.Linear]:
     return [layer.attention.output.dense for layer in model.encoder.layer]
+
+
+def keep_heads(model: Any, layer: int, heads: Sequence[int]) -> None:
+    attention = model.encoder.layer[layer].attention
+    own, size = attention.self, attention.self.attention_head_size
+    if own.talking_head:
+        raise UserError(
+            "this DeBERTa mixes the attention of its heads with each other (talking_head in its config.json), so that "
+            "no head can be removed without changing the others; use an encoder without it"
+        )
+    index = entries(heads, size)
+    keep_columns(attention.output.dense, index)
+    if not heads:
+        attention.self = NoHeads()
+        return
+    # Query, key and value of a head follow each other.
+    keep_rows(own.in_proj, entries(heads, 3 * size))
+    own.q_bias, own.v_bias = part(own.q_bias, index), part(own.v_bias, index)
+    for name in ("pos_proj", "pos_q_proj"):
+        if hasattr(own, name):
+            keep_rows(getattr(own, name), index)
+    own.num_attention_heads, own.all_head_size = len(heads), len(index)
 
 
 def prepare(model: Any) -> None:

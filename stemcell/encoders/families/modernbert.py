@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from torch import nn
+
+from stemcell.encoders.families.slicing import NoHeads, entries, keep_columns, keep_rows
 
 SDPA = True
 
@@ -19,6 +22,18 @@ def head_size(config: Any) -> int:
 
 def output_projections(model: Any) -> list[nn.Linear]:
     return [layer.attn.Wo for layer in model.layers]
+
+
+def keep_heads(model: Any, layer: int, heads: Sequence[int]) -> None:
+    block = model.layers[layer]
+    attention, size = block.attn, block.attn.head_dim
+    present = attention.Wo.in_features // size
+    keep_columns(attention.Wo, entries(heads, size))
+    if not heads:
+        block.attn = NoHeads(Wo=attention.Wo, out_drop=attention.out_drop)
+        return
+    # All heads' queries, then all their keys, then all their values.
+    keep_rows(attention.Wqkv, entries([third * present + head for third in range(3) for head in heads], size))
 
 
 def prepare(model: Any) -> None:
