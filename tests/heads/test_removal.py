@@ -191,6 +191,13 @@ def test_what_is_left_can_be_trained(family: str) -> None:
     assert unused == {name for name in unused if "pooler" in name}
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_frozen_weights_stay_frozen(family: str) -> None:
+    encoder = copy.deepcopy(_original(family)).requires_grad_(False)
+    encoder.keep_heads([[1, 3], [], [0]])
+    assert not any(parameter.requires_grad for parameter in encoder.parameters())
+
+
 @pytest.mark.parametrize("family", ["tiny-deberta", "deberta-v3", "tiny-bert"])
 def test_mixed_precision_goes_on_working(family: str) -> None:
     encoder = copy.deepcopy(_original(family))
