@@ -14,9 +14,12 @@ from stemcell.cpu import fast_linear
 from stemcell.errors import UserError
 from stemcell.model import MultiTaskModel
 from stemcell.tasks import task as find_task
+from stemcell.tracking.tracker import Tracker
 from stemcell.training.batches import length_batches
 from stemcell.training.data import Sentences
 from stemcell.training.processes import finite, gathered, rank, world
+
+SCORE_COLUMNS = ["epoch", "split", "task", "label", "gold", "predicted", "correct", "precision", "recall", "f1"]
 
 
 @dataclass(frozen=True)
@@ -138,3 +141,17 @@ def evaluate(
         sentences_per_second=len(data.sentences) / seconds,
         words_per_second=sum(map(len, data.sentences.words)) / seconds,
     )
+
+
+def log_scores(tracker: Tracker, step: int, epoch: int, result: Evaluation) -> None:
+    """Note the scores of dev after an epoch, and those of each label as a table."""
+    values = {f"dev/{task}/{name}": v for task, scores in result.scores.items() for name, v in scores.items()}
+    values["dev/average"] = result.average
+    values["speed/dev_sentences_per_second"] = result.sentences_per_second
+    tracker.metrics(step, values)
+    tracker.table(f"scores/dev-epoch-{epoch:03d}", SCORE_COLUMNS, score_rows(result, epoch, "dev"))
+
+
+def score_rows(result: Evaluation, epoch: int | str, split: str) -> list[list[Any]]:
+    """A row of ``SCORE_COLUMNS`` a label."""
+    return [[epoch, split, task, *row.values()] for task, table in result.tables.items() for row in table]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -16,20 +14,18 @@ from torch import Tensor
 
 from stemcell.config import RunConfig
 from stemcell.cpu import fast_linear
-from stemcell.encoders.words import Batch
 from stemcell.errors import UserError
 from stemcell.files import intact
 from stemcell.heads.gates import noise
 from stemcell.tasks import task as find_task
-from stemcell.tasks.protocol import Target
 from stemcell.tracking.tracker import Tracker
 from stemcell.training import checkpoints
 from stemcell.training.balance import LossBalance
-from stemcell.training.batches import cut
 from stemcell.training.display import Display, say
-from stemcell.training.evaluation import Evaluation, evaluate
+from stemcell.training.evaluation import Evaluation, evaluate, log_scores
 from stemcell.training.gating import log_gates
 from stemcell.training.optimisers import GATES, adamw, scale_and_clip, set_rates, sum_gradients
+from stemcell.training.parts import Parts, Prepared, seed_of
 from stemcell.training.processes import StopRequest, finite, rank, summed, world
 from stemcell.training.sampling import Step
 from stemcell.training.setup import Setup
@@ -38,9 +34,6 @@ from stemcell.training.setup import Setup
 POINTS = 5000
 # What tells the seed of the gates' noise from the seeds of a step's parts.
 GATE_NOISE = 2**31
-
-# Denominators of the loss' terms over the whole batch; and a seed, a batch and its gold for each of a process' parts.
-Prepared = tuple[list[float], list[tuple[int, Batch, list[Target]]]]
 
 
 class Diverged(UserError):
@@ -83,6 +76,7 @@ class Trainer:
             trained[GATES] = (self.model.gates, config.gate_lr)
         self.optimiser = adamw(trained)
         self.balance = LossBalance(setup.training)
+        self._parts = Parts(setup.training, config.seed, config.accumulation, accelerator.device)
         self.progress = Progress()
         self.total_steps = setup.schedule.steps_per_epoch * config.epochs
         self._stop = StopRequest()
@@ -118,7 +112,8 @@ class Trainer:
                 steps = schedule.epoch(progress.epoch)
                 with Display(f"epoch {progress.epoch + 1}/{self.config.epochs}", len(steps), rank() == 0) as display:
                     display.skip(progress.step)
-                    for step, prepared in self._prepared(steps[progress.step :]):
+                    left = steps[progress.step :]
+                    for step, prepared in self._parts.of(left, progress.total):
                         self._step(step, prepared, display)
                 self._end_of_epoch()
         return progress
@@ -127,29 +122,6 @@ class Trainer:
         # "training stops after half the epochs without a better one"
         patience = (self.config.epochs + 1) // 2
         return self.config.early_stop and self.progress.epoch - self.progress.best_epoch >= patience
-
-    def _prepared(self, steps: list[Step]) -> Iterator[tuple[Step, Prepared]]:
-        """Steps with their batches, each made by another thread while the one before is computed."""
-        with ThreadPoolExecutor(1) as ahead:
-            first = self.progress.total
-            coming = [ahead.submit(self._shards, step, first + i) for i, step in enumerate(steps[:1])]
-            for i, step in enumerate(steps):
-                if i + 1 < len(steps):
-                    coming.append(ahead.submit(self._shards, steps[i + 1], first + i + 1))
-                yield step, coming.pop(0).result()
-
-    def _shards(self, step: Step, number: int) -> Prepared:
-        """This process' parts of a step: the loss' denominators over the whole batch; seed, batch and gold a part."""
-        data = self.setup.training[step.task]
-        parts = cut(step.batch, data.sizes, world() * self.config.accumulation)
-        shards = []
-        for index in range(rank(), len(parts), world()):
-            if parts[index]:
-                # The noise of a part depends on the part alone, not on who computes it.
-                seed = int(np.random.SeedSequence([self.config.seed, number, index]).generate_state(1, np.uint64)[0])
-                batch = data.batch(parts[index]).to(self.accelerator.device)
-                shards.append((seed & (2**63 - 1), batch, [data.target(i) for i in parts[index]]))
-        return data.counts(step.batch), shards
 
     def _step(self, step: Step, prepared: Prepared, display: Display) -> None:
         start = time.perf_counter()
@@ -226,9 +198,8 @@ class Trainer:
         (scaler.scale(loss) if scaler is not None else loss).backward()
 
     def _noise(self, parameter: Tensor) -> Tensor:
-        numbers = [self.config.seed, self.progress.total, GATE_NOISE]
-        seed = int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])
-        return noise(len(parameter), seed & (2**63 - 1)).to(parameter.device)
+        seed = seed_of(self.config.seed, self.progress.total, GATE_NOISE)
+        return noise(len(parameter), seed).to(parameter.device)
 
     def _penalty(self, task: str) -> Tensor:
         """lambda times the expected number of open heads a layer (METHOD section 5), []; 0 without gates."""
@@ -264,7 +235,7 @@ class Trainer:
         better = result.average > progress.best
         if better:
             progress.best, progress.best_epoch = result.average, progress.epoch
-        self._log_evaluation(result)
+        log_scores(self.tracker, progress.total, progress.epoch, result)
         if self.model.gates is not None and rank() == 0:
             log_gates(self.tracker, progress.total, self.model)
         if better:
@@ -295,15 +266,6 @@ class Trainer:
                 autocast=self.accelerator.autocast,
                 tick=tick,
             )
-
-    def _log_evaluation(self, result: Evaluation) -> None:
-        step, epoch = self.progress.total, self.progress.epoch
-        values = {f"dev/{task}/{name}": v for task, scores in result.scores.items() for name, v in scores.items()}
-        values["dev/average"] = result.average
-        values["speed/dev_sentences_per_second"] = result.sentences_per_second
-        self.tracker.metrics(step, values)
-        rows = [[epoch, "dev", task, *row.values()] for task, table in result.tables.items() for row in table]
-        self.tracker.table(f"scores/dev-epoch-{epoch:03d}", SCORE_COLUMNS, rows)
 
     def _due(self) -> bool:
         if not self.config.checkpoint_minutes:
@@ -342,9 +304,6 @@ class Trainer:
             "journal": self.tracker.position(),
         }
         checkpoints.save(self.tracker.folder / "checkpoints", kind, self.progress.total, tensors, state)
-
-
-SCORE_COLUMNS = ["epoch", "split", "task", "label", "gold", "predicted", "correct", "precision", "recall", "f1"]
 
 
 def _main(task: str, scores: dict[str, float]) -> float:

@@ -176,8 +176,7 @@ def evaluate_run(run: str, *, data: str | None, split: str, tasks: str | None, p
     from stemcell.analysis import load
     from stemcell.corpora.store import read_corpus
     from stemcell.tracking.sync import send
-    from stemcell.training.evaluation import EvaluationData, evaluate
-    from stemcell.training.loop import SCORE_COLUMNS
+    from stemcell.training.evaluation import SCORE_COLUMNS, EvaluationData, evaluate, score_rows
 
     pipeline = load(run, device=str(accelerator.device))
     names = [name.strip() for name in tasks.split(",")] if tasks else pipeline.tasks
@@ -200,9 +199,8 @@ def evaluate_run(run: str, *, data: str | None, split: str, tasks: str | None, p
     )
     if rank() == 0 and is_run(pipeline.folder) and corpus.fingerprint == pipeline.tags.get("corpus"):
         folder = RunFolder(pipeline.folder)
-        rows = [["best", split, task, *row.values()] for task, table in result.tables.items() for row in table]
         folder.result(split, {f"{task}/{k}": v for task, scores in result.scores.items() for k, v in scores.items()})
-        folder.table(f"scores/{split}", SCORE_COLUMNS, rows)
+        folder.table(f"scores/{split}", SCORE_COLUMNS, score_rows(result, "best", split))
         send(folder)
     title = f"{split}: average {result.average * 100:.2f}, {result.sentences_per_second:,.0f} sentences/s"
     return score_table(result.scores, lambda task: find_task(task).main, title)

@@ -99,7 +99,7 @@ def test_a_training_step_beside_the_bare_encoder(trainer, benchmark):
         steps = [step for epoch in range(9) for step in schedule.epoch(epoch) if step.task == task][: BATCHES + 1]
         whole = bare = 0.0
         for number, step in enumerate(steps):
-            prepared = trainer._shards(step, number)
+            prepared = trainer._parts.prepare(step, number)
             batch = trainer.setup.training[task].batch(step.batch)
             model.train()
             encoder = seconds(lambda batch=batch: forward(trainer, batch).sum().backward())
