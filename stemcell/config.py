@@ -129,6 +129,11 @@ class RunConfig:
 FIELDS = {field.name: field for field in dataclasses.fields(RunConfig)}
 
 
+def flag(name: str) -> str:
+    """The flag of a field; ``from`` alone would be no name of a field in Python."""
+    return "--" + name.removesuffix("_run").replace("_", "-")
+
+
 def to_dict(config: RunConfig) -> dict[str, Any]:
     """The configuration as plain values for YAML and JSON."""
     return {**dataclasses.asdict(config), "tasks": list(config.tasks)}

@@ -19,7 +19,7 @@ import yaml
 
 from stemcell.cli.main import app
 from stemcell.cli.options import resolve
-from stemcell.config import FIELDS, from_dict
+from stemcell.config import FIELDS, flag, from_dict
 from stemcell.corpora import folder as folders
 from stemcell.encoders import names
 from stemcell.tasks import NAMES as TASKS
@@ -41,6 +41,8 @@ NOT_RUN = {
     "java": "needs Stanford's parser",
 }
 """Commands by their beginning, and why they are not run here."""
+TOLD = (Path("runs/mtl5"), Path("runs/pos-dp"))
+"""Runs that have, between them, all that a run can have."""
 
 
 def blocks(language: str) -> list[str]:
@@ -119,13 +121,13 @@ def test_commands_of_others_are_there() -> None:
 def test_the_flags_are_the_fields() -> None:
     rows = []
     for name, field in FIELDS.items():
-        flag, default = f"`--{name.replace('_', '-')}`", field.default
+        shown_flag, default = f"`{flag(name)}`", field.default
         if isinstance(default, bool):
-            flag += f" `--no-{name.replace('_', '-')}`"
+            shown_flag += f" `--no-{flag(name)[2:]}`"
             shown = "yes" if default else "no"
         else:
             shown = ",".join(default) if isinstance(default, tuple) else str(default)
-        rows.append([flag, shown, field.metadata["help"]])
+        rows.append([shown_flag, shown, field.metadata["help"]])
     assert table("### Flags of `stemcell train`") == rows
 
 
@@ -187,8 +189,11 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Result]]
 def test_what_can_be_run_runs(ran: dict[str, Result]) -> None:
     assert {command: result.err for command, result in ran.items() if result.code} == {}
     assert len(ran) > 10
-    text, conllu = (result for command, result in ran.items() if "stemcell predict" in command)
+    text, conllu, smaller = (result for command, result in ran.items() if "stemcell predict" in command)
     assert "(TOP" in text.out
+    assert re.match(r"1 +Mary +\w+\n", smaller.out)
+    assert "heads kept" in ran["stemcell gates runs/pos-dp --out figures"].out
+    assert len(list(Path("figures").rglob("*.svg"))) > 0
     assert conllu.out == ""
     assert len(re.findall(r"^\d", Path("parsed.conllu").read_text("utf-8"), re.MULTILINE)) == 8
     assert all("nothing was missing" in line for line in ran["stemcell sync runs/mtl5 runs/pos"].out.splitlines())
@@ -209,7 +214,7 @@ def test_the_python_runs(ran: dict[str, Result]) -> None:
 @pytest.mark.slow
 def test_the_run_folder_is_told(ran: dict[str, Result]) -> None:
     told = [name for row in table("### Run folder") for name in coded(row[0])]
-    files = [path.relative_to("runs/mtl5").as_posix() for path in Path("runs/mtl5").rglob("*") if path.is_file()]
+    files = [path.relative_to(run).as_posix() for run in TOLD for path in run.rglob("*") if path.is_file()]
     assert [file for file in files if not file.startswith((*told, ".lock"))] == []
     assert [name for name in told if not any(file.startswith(name) for file in files)] == []
 
@@ -219,8 +224,8 @@ def test_the_metrics_are_told(ran: dict[str, Result]) -> None:
     told = [name for row in table("### Metrics") for name in coded(row[0])]
     kinds = {"TASK": f"({'|'.join(TASKS)})", "SPLIT": "(dev|test)", "SCORE": r"\w+", "…": r"\w+"}
     patterns = [re.sub("|".join(kinds), lambda kind: kinds[kind[0]], name) for name in told]
-    given = points(Path("runs/mtl5"), ("metrics.jsonl", "system.jsonl", "results.jsonl"), speed=True)
-    found = {name for name, _ in given}
+    journals = ("metrics.jsonl", "system.jsonl", "results.jsonl")
+    found = {name for run in TOLD for name, _ in points(run, journals, speed=True)}
     assert [name for name in found if not any(re.fullmatch(pattern, name) for pattern in patterns)] == []
     assert [p for p in patterns if not any(re.fullmatch(p, name) for name in found)] == []
 

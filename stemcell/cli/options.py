@@ -9,7 +9,7 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from stemcell.config import FIELDS, RunConfig, from_dict, read_yaml
+from stemcell.config import FIELDS, RunConfig, flag, from_dict, read_yaml
 
 
 def with_config_flags(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -56,6 +56,5 @@ def _option(field: Any) -> Any:
         shown = "yes" if default else "no"
     else:
         shown = str(default)
-    # A field cannot be called what Python calls an import.
-    names = ["--from"] if field.name == "from_run" else []
-    return typer.Option(*names, help=field.metadata["help"] + (f" [{shown}]" if shown else ""), show_default=False)
+    no = f"/--no-{flag(field.name)[2:]}" if isinstance(default, bool) else ""
+    return typer.Option(flag(field.name) + no, help=field.metadata["help"] + (f" [{shown}]" if shown else ""), show_default=False)
