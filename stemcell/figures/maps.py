@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,8 +63,6 @@ def three_runs(masks: Mapping[str, np.ndarray], title: str) -> Figure:
     from matplotlib.patches import Patch
 
     first, second, third = masks
-    figure, (axes,) = _figure(1, masks[first].shape, title)
-    _cells(axes, overlay(list(masks.values())))
     meanings = {
         f"{first} alone": (1, 0, 0),
         f"{second} alone": (0, 1, 0),
@@ -79,7 +78,10 @@ def three_runs(masks: Mapping[str, np.ndarray], title: str) -> Figure:
         count = int(np.all([mask == bool(bit) for mask, bit in zip(masks.values(), pattern, strict=True)], axis=0).sum())
         colour = [1.0 - bit for bit in pattern]
         patches.append(Patch(facecolor=colour, edgecolor=INK, linewidth=0.5, label=f"{meaning}: {count}"))
-    figure.legend(handles=patches, loc="outside right center", fontsize=8, frameon=False, title="kept by (heads)")
+    longest = max(len(str(patch.get_label())) for patch in patches)
+    figure, (axes,) = _figure(1, masks[first].shape, title, beside=0.6 + 0.07 * longest)
+    _cells(axes, overlay(list(masks.values())))
+    figure.legend(handles=patches, loc="outside right center", fontsize=8, frameon=False)
     return figure
 
 
@@ -90,7 +92,7 @@ def overlay(masks: Sequence[np.ndarray]) -> np.ndarray:
 
 def average(values: Sequence[np.ndarray], title: str) -> Figure:
     """The mean gate over several maps, [layers, heads] each: white where all are closed, black where all are open."""
-    figure, (axes,) = _figure(1, values[0].shape, title)
+    figure, (axes,) = _figure(1, values[0].shape, title, beside=0.8)
     _cells(axes, _grey(np.mean(values, axis=0)))
     _bar(figure, axes, "Greys", "mean gate")
     return figure
@@ -115,9 +117,10 @@ def layers(masks: Mapping[str, Sequence[np.ndarray]], title: str) -> Figure:
         if len(runs) > 1:
             for row in counts:
                 axes.plot(row, places, ".", color=INK, markersize=3)
-        axes.set_title(f"{_folded(name)}\n{counts.sum(axis=1).mean():g} of {depth * width} heads".replace(".0 ", " "),
-                       fontsize=8)  # fmt: skip
-        axes.set_xlim(0, width)
+        mean = f"{counts.sum(axis=1).mean():.1f}".removesuffix(".0")
+        axes.set_title(f"{_folded(name)}\n{mean} of {depth * width} heads", fontsize=8)
+        axes.set_xlim(0, width + 0.3)
+        axes.set_xticks(range(0, width + 1, max(1, width // 4)))
         axes.set_yticks(places[:: 1 if depth <= 12 else 2])
         axes.tick_params(labelsize=7)
         axes.spines[["top", "right"]].set_visible(False)
@@ -152,14 +155,17 @@ def overlaps(names: Sequence[str], pairs: Mapping[tuple[str, str], Overlap], tit
         colour = "white" if shades[row, column] > 0.6 else INK
         axes.text(column, row, text, ha="center", va="center", fontsize=7.5, color=colour)
     labels = [_folded(name) for name in names]
-    axes.set_xticks(range(size), labels, fontsize=8, rotation=45, ha="right", rotation_mode="anchor")
+    if max(len(line) for label in labels for line in label.splitlines()) <= 11:
+        axes.set_xticks(range(size), labels, fontsize=8)
+    else:
+        axes.set_xticks(range(size), labels, fontsize=8, rotation=45, ha="right", rotation_mode="anchor")
     axes.set_yticks(range(size), labels, fontsize=8)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     _bar(figure, axes, "Blues", "Jaccard")
     heads = next(iter(pairs.values())).heads
-    note = f"in a cell: Jaccard, heads in common / expected by chance, p of at least as many ({heads} heads)"
-    axes.set_title("\n".join([note[:24], note[24:]]) if size < 4 else note, fontsize=7)
+    note = f"Jaccard; heads in common / expected by chance; p of at least as many ({heads} heads)"
+    figure.supxlabel(textwrap.fill(note, int(figure.get_figwidth() * 13)), fontsize=7)
     return figure
 
 
@@ -203,12 +209,12 @@ def _new(width: float, height: float, title: str) -> Figure:
     return figure
 
 
-def _figure(count: int, shape: tuple[int, ...], title: str) -> tuple[Figure, list[Axes]]:
-    """A figure for so many maps of [layers, heads], and where they go."""
+def _figure(count: int, shape: tuple[int, ...], title: str, beside: float = 0.0) -> tuple[Figure, list[Axes]]:
+    """A figure for so many maps of [layers, heads] and so many inches beside them; and where the maps go."""
     columns = min(COLUMNS, count)
     rows = -(-count // columns)
     width, height = shape[1] * CELL + MARGIN, shape[0] * CELL + MARGIN
-    figure = _new(max(columns * width, 4.5), rows * height + 0.4, title)
+    figure = _new(max(columns * width + beside, 4.0), rows * height + 0.4, title)
     grid = list(figure.subplots(rows, columns, squeeze=False).ravel())
     for axes in grid[count:]:
         axes.set_visible(False)
