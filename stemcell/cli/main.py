@@ -9,7 +9,7 @@ import sys
 import typer
 
 import stemcell
-from stemcell.cli import data, doctor, evaluate, predict, sync, train, ui
+from stemcell.cli import data, doctor, evaluate, gates, predict, sync, train, ui
 from stemcell.errors import UserError
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ app = typer.Typer(
 app.command("train")(train.command)
 app.command("evaluate")(evaluate.command)
 app.command("predict")(predict.command)
+app.command("gates")(gates.command)
 app.add_typer(data.app, name="data")
 app.command("sync")(sync.command)
 app.command("ui")(ui.command)

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from stemcell.heads.maps import KEPT
+
 if TYPE_CHECKING:
     from PIL import ImageFont
     from PIL.Image import Image
@@ -67,6 +69,22 @@ def frame(values_by_set: Mapping[str, np.ndarray], caption: str) -> bytes:
         draw.text((offset + LEFT + heads * CELL / 2, TOP + layers * CELL + 30), "head", INK, _font(13), "mm")
         draw.text((offset + 6, TOP - 14), "layer", INK, _font(13), "lm")
     return _png(image)
+
+
+def caption(values_by_set: Mapping[str, np.ndarray], step: int, threshold: float = KEPT) -> str:
+    """The usual line above a frame: its step, and how many heads each set keeps.
+
+    >>> caption({"joint": np.eye(2)}, 120)
+    'joint · step 120 · 2 of 4 heads kept'
+    >>> caption({"pos": np.eye(2), "ner": np.ones((2, 2))}, 120)
+    'step 120 · pos 2, ner 4 of 4 heads kept'
+    """
+    counts = {name: int((values > threshold).sum()) for name, values in values_by_set.items()}
+    heads = next(iter(values_by_set.values())).size
+    if len(counts) == 1:
+        ((name, count),) = counts.items()
+        return f"{name} · step {step:,} · {count} of {heads} heads kept"
+    return f"step {step:,} · {', '.join(f'{name} {count}' for name, count in counts.items())} of {heads} heads kept"
 
 
 def centre(values: np.ndarray, layer: int, head: int) -> tuple[int, int]:

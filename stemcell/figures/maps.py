@@ -75,9 +75,11 @@ def three_runs(masks: Mapping[str, np.ndarray], title: str) -> Figure:
     }
     patches = []
     for meaning, pattern in meanings.items():
-        count = int(np.all([mask == bool(bit) for mask, bit in zip(masks.values(), pattern, strict=True)], axis=0).sum())
-        colour = [1.0 - bit for bit in pattern]
-        patches.append(Patch(facecolor=colour, edgecolor=INK, linewidth=0.5, label=f"{meaning}: {count}"))
+        count = int(
+            np.all([mask == bool(bit) for mask, bit in zip(masks.values(), pattern, strict=True)], axis=0).sum()
+        )
+        red, green, blue = (1.0 - bit for bit in pattern)
+        patches.append(Patch(facecolor=(red, green, blue), edgecolor=INK, linewidth=0.5, label=f"{meaning}: {count}"))
     longest = max(len(str(patch.get_label())) for patch in patches)
     figure, (axes,) = _figure(1, masks[first].shape, title, beside=0.6 + 0.07 * longest)
     _cells(axes, overlay(list(masks.values())))
