@@ -81,7 +81,9 @@ def write(folder: Path, runs: Sequence[PrunedRun], comparison: Comparison, thres
     by_label = {label: [each.mask for each in group] for label, group in comparison.groups.items()}
     written += maps.save(maps.layers(by_label, "kept heads by layer"), folder, "layers")
     if pairs := comparison.between_groups():
-        written += maps.save(maps.overlaps(list(comparison.groups), pairs, "overlap of kept heads"), folder, "overlap")
+        several = len(comparison.maps()) > len(comparison.groups)
+        title = "overlap of the heads that most runs of each keep" if several else "overlap of kept heads"
+        written += maps.save(maps.overlaps(list(comparison.groups), pairs, title), folder, "overlap")
     return written + _tables(folder, runs, comparison, threshold)
 
 

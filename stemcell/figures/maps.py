@@ -124,7 +124,7 @@ def layers(masks: Mapping[str, Sequence[np.ndarray]], title: str) -> Figure:
         axes.set_xlim(0, width + 0.3)
         axes.set_xticks(range(0, width + 1, max(1, width // 4)))
         axes.set_yticks(places[:: 1 if depth <= 12 else 2])
-        axes.tick_params(labelsize=7)
+        axes.tick_params(labelsize=7, labelbottom=True)
         axes.spines[["top", "right"]].set_visible(False)
     for axes in panels[len(masks) :]:
         axes.set_visible(False)
