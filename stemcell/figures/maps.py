@@ -204,8 +204,10 @@ def _new(width: float, height: float, title: str) -> Figure:
     # Not pyplot: nothing global, no window, whatever the machine has.
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    figure = Figure(figsize=(width, height), layout="constrained")
+    # Maps have square cells, which the layout learns late: without padding a label may stick out.
+    figure = Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.08))
     FigureCanvasAgg(figure)
     figure.suptitle(title, fontsize=10)
     return figure

@@ -104,14 +104,15 @@ def read_runs(names: Sequence[str]) -> list[PrunedRun]:
     Raises:
         UserError: if one is no pruned run, or they are not of one encoder.
     """
-    folders = list({run.path: run for run in map(find_run, names)}.values())
-    short = [folder.path.name for folder in folders]
+    # Resolved, so that `.`, `..` and links are known again and have names.
+    folders = {run.path.resolve(): run for run in map(find_run, names)}
+    short = [path.name for path in folders]
     if len(set(short)) < len(short):
-        common = os.path.commonpath([folder.path.parent for folder in folders])
-        short = [os.path.relpath(folder.path, common) for folder in folders]
+        common = os.path.commonpath([path.parent for path in folders])
+        short = [os.path.relpath(path, common) for path in folders]
     runs = []
     encoders: dict[tuple[str, tuple[int, ...]], Path] = {}
-    for folder, name in zip(folders, short, strict=True):
+    for folder, name in zip(folders.values(), short, strict=True):
         history = read_gates(folder)
         with intact(folder.path / "run.json"):
             config = folder.config

@@ -67,7 +67,9 @@ def test_no_text_lies_on_another_or_outside(shape: tuple[int, int]) -> None:
             shown += [t for t in (*axes.get_xticklabels(), *axes.get_yticklabels()) if t.get_rotation() == 0]
             boxes += [(t.get_text(), t.get_window_extent(renderer)) for t in shown if t.get_text() and t.get_visible()]
         boxes += [(t.get_text(), t.get_window_extent(renderer)) for t in figure.texts if t.get_text()]
-        boxes += [(t.get_text(), t.get_window_extent(renderer)) for legend in figure.legends for t in legend.get_texts()]
+        boxes += [
+            (t.get_text(), t.get_window_extent(renderer)) for legend in figure.legends for t in legend.get_texts()
+        ]
         assert len(boxes) >= shape[0]
         width, height = figure.canvas.get_width_height()
         for text, box in boxes:
