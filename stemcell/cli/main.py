@@ -9,7 +9,7 @@ import sys
 import typer
 
 import stemcell
-from stemcell.cli import data, doctor, evaluate, export, predict, sync, train, ui
+from stemcell.cli import data, doctor, evaluate, export, gates, predict, sync, train, ui
 from stemcell.errors import UserError
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ app = typer.Typer(
 app.command("train")(train.command)
 app.command("evaluate")(evaluate.command)
 app.command("predict")(predict.command)
+app.command("gates")(gates.command)
 app.command("export")(export.command)
 app.add_typer(data.app, name="data")
 app.command("sync")(sync.command)

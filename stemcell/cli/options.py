@@ -56,5 +56,5 @@ def _option(field: Any) -> Any:
         shown = "yes" if default else "no"
     else:
         shown = str(default)
-    no = f"/--no-{flag(field.name)[2:]}" if isinstance(default, bool) else ""
-    return typer.Option(flag(field.name) + no, help=field.metadata["help"] + (f" [{shown}]" if shown else ""), show_default=False)
+    names = flag(field.name) + (f"/--no-{flag(field.name)[2:]}" if isinstance(default, bool) else "")
+    return typer.Option(names, help=field.metadata["help"] + (f" [{shown}]" if shown else ""), show_default=False)

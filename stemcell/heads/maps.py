@@ -71,16 +71,20 @@ def read_gates(run: RunFolder) -> GateHistory:
         raise UserError(f"{run.path}: no evaluation yet, so no gates to show; train on with --resume")
     steps = sorted(found)
     histories: dict[str, list[np.ndarray]] = {}
-    for step in steps:
+    for evaluation, step in enumerate(steps, 1):
         with intact(found[step]):
             rows = read_json(found[step])["data"]
             shape = max(row[2] for row in rows), max(row[3] for row in rows)
             for name in dict.fromkeys(row[1] for row in rows):
-                values = np.zeros(shape)
+                values = np.full(shape, np.nan)
                 for _, own, layer, head, gate, _ in rows:
                     if own == name:
                         values[layer - 1, head - 1] = gate
+                if not ((values >= 0) & (values <= 1)).all():
+                    raise ValueError(f"{name}: not every head has a gate from 0 to 1")
                 histories.setdefault(name, []).append(values)
+            if any(len(history) != evaluation or history[0].shape != shape for history in histories.values()):
+                raise ValueError("other sets, layers or heads than at other evaluations")
     pointer = run.path / "checkpoints" / "best.json"
     best = len(steps) - 1
     if pointer.exists():
