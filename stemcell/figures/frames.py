@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stemcell.heads.maps import KEPT
+from stemcell.heads.maps import KEPT, GateHistory
 
 if TYPE_CHECKING:
     from PIL import ImageFont
@@ -85,6 +85,14 @@ def caption(values_by_set: Mapping[str, np.ndarray], step: int, threshold: float
         ((name, count),) = counts.items()
         return f"{name} · step {step:,} · {count} of {heads} heads kept"
     return f"step {step:,} · {', '.join(f'{name} {count}' for name, count in counts.items())} of {heads} heads kept"
+
+
+def film_of(history: GateHistory, threshold: float = KEPT) -> bytes:
+    """The film of a run's evaluations, with the usual lines."""
+    moments = [{name: gates[i] for name, gates in history.values.items()} for i in range(len(history.steps))]
+    return film(
+        [frame(values, caption(values, step, threshold)) for step, values in zip(history.steps, moments, strict=True)]
+    )
 
 
 def centre(values: np.ndarray, layer: int, head: int) -> tuple[int, int]:

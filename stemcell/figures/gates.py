@@ -65,7 +65,7 @@ def write(folder: Path, runs: Sequence[PrunedRun], comparison: Comparison, thres
             maps.gate_map(gates, {each.set: each.mask for each in of_run}, title), folder, f"map-{name}"
         )
         path = folder / f"film-{name}.png"
-        write_atomic(path, _film(run, threshold))
+        write_atomic(path, frames.film_of(run.history, threshold))
         written.append(path)
     taken = set()
     for label, group in comparison.groups.items():
@@ -85,14 +85,6 @@ def write(folder: Path, runs: Sequence[PrunedRun], comparison: Comparison, thres
         title = "overlap of the heads that most runs of each keep" if several else "overlap of kept heads"
         written += maps.save(maps.overlaps(list(comparison.groups), pairs, title), folder, "overlap")
     return written + _tables(folder, runs, comparison, threshold)
-
-
-def _film(run: PrunedRun, threshold: float) -> bytes:
-    pictures = []
-    for i, step in enumerate(run.history.steps):
-        values = {name: history[i] for name, history in run.history.values.items()}
-        pictures.append(frames.frame(values, frames.caption(values, step, threshold)))
-    return frames.film(pictures)
 
 
 def _tables(folder: Path, runs: Sequence[PrunedRun], comparison: Comparison, threshold: float) -> list[Path]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from stemcell.config import RunConfig
-from stemcell.figures.frames import film, frame
+from stemcell.figures.frames import caption, film_of, frame
 from stemcell.heads.maps import KEPT, TABLE_COLUMNS, GateHistory, matrix, read_gates, table_rows
 from stemcell.model import MultiTaskModel
 from stemcell.tracking.folder import RunFolder
@@ -57,7 +57,7 @@ def log_gates(tracker: Tracker, step: int, model: MultiTaskModel) -> None:
             say(f"WARNING: every head{of} is closed: the encoder is a bag of embeddings; lower --l0-penalty")
     tracker.metrics(step, metrics)
     tracker.table(f"gates/step-{step:06d}", TABLE_COLUMNS, table_rows(step, values))
-    tracker.artifact(f"gates/step-{step:06d}.png", frame(values, _caption(values, step)))
+    tracker.artifact(f"gates/step-{step:06d}.png", frame(values, caption(values, step)))
 
 
 def keep_gates(run: RunFolder) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def keep_gates(run: RunFolder) -> dict[str, Any]:
     run.artifact("gates.npz", content.getvalue())
     record = _record(history)
     run.artifact("gates.json", json.dumps(record, indent=1))
-    run.artifact("gates/film.png", film(_frames(history)))
+    run.artifact("gates/film.png", film_of(history))
     return {name: {"kept": part["kept"], "of": part["of"]} for name, part in record["sets"].items()}
 
 
@@ -92,19 +92,6 @@ def _record(history: GateHistory) -> dict[str, Any]:
         "numbering": "a row a layer; layers and heads count from 1",
         "sets": sets,
     }
-
-
-def _frames(history: GateHistory) -> list[bytes]:
-    frames = []
-    for number, step in enumerate(history.steps):
-        values = {name: gates[number] for name, gates in history.values.items()}
-        frames.append(frame(values, _caption(values, step)))
-    return frames
-
-
-def _caption(values: dict[str, np.ndarray], step: int) -> str:
-    kept = ", ".join(f"{int((gates > KEPT).sum())} of {gates.size}" for gates in values.values())
-    return f"step {step} · {kept} heads kept"
 
 
 def _rounded_up(rate: float) -> float:
