@@ -19,7 +19,7 @@ from packaging.requirements import Requirement
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
-COME_ALONG = {"huggingface-hub": "transformers", "requests": "mlflow", "sqlalchemy": "mlflow"}
+COME_ALONG = {"huggingface-hub": "transformers", "sqlalchemy": "mlflow"}
 """Packages whose exceptions and settings are used because another package uses them: they change with that one."""
 UNSEEN = {
     "optuna": "for sweeps",
