@@ -142,7 +142,9 @@ class Killed(BaseException):
 
 def interrupt(patch: pytest.MonkeyPatch, what: str, place: int) -> None:
     """Let this process be as good as killed, or told to stop, at the ``place``-th epoch's end."""
-    real = loop.evaluate if what == "told to stop" else getattr(loop.Trainer, what)
+    place_of = {"told to stop": (loop, "evaluate"), "log_scores": (loop, "log_scores")}
+    owner, name = place_of.get(what, (loop.Trainer, what))
+    real = getattr(owner, name)
     count = iter(range(1, 1000))
 
     def replacement(*arguments: Any, **choices: Any) -> Any:
@@ -157,10 +159,7 @@ def interrupt(patch: pytest.MonkeyPatch, what: str, place: int) -> None:
             raise Killed
         return real(*arguments, **choices)
 
-    if what == "told to stop":
-        patch.setattr(loop, "evaluate", replacement)
-    else:
-        patch.setattr(loop.Trainer, what, replacement)
+    patch.setattr(owner, name, replacement)
 
 
 @pytest.mark.parametrize(
@@ -168,7 +167,7 @@ def interrupt(patch: pytest.MonkeyPatch, what: str, place: int) -> None:
     [
         pytest.param("told to stop", id="SIGTERM while dev is annotated"),
         pytest.param("_evaluate", id="killed while dev is annotated"),
-        pytest.param("_log_evaluation", id="killed before scores are noted"),
+        pytest.param("log_scores", id="killed before scores are noted"),
         pytest.param("_save_last", id="killed between the best checkpoint and the last"),
     ],
 )

@@ -8,7 +8,9 @@ from stemcell.training.optimisers import adamw, scale_and_clip, set_rates
 
 
 def rates(total, warmup):
-    optimiser = adamw(nn.Linear(2, 2), nn.Linear(2, 2), 5e-5, 1e-3)
+    optimiser = adamw(
+        {"encoder": (nn.Linear(2, 2), 5e-5), "decoders": (nn.Linear(2, 2), 1e-3), "gates": (nn.Linear(2, 2), 0.02)}
+    )
     found = []
     for step in range(total):
         set_rates(optimiser, step, total, warmup)
@@ -25,6 +27,7 @@ def test_rates_rise_over_the_warm_up_and_fall_to_the_end():
     assert encoder[-1] == pytest.approx(5e-5 / 90)
     assert all(b < a for a, b in itertools.pairwise(encoder[10:]))
     assert [r[1] / r[0] for r in found] == pytest.approx([20.0] * 100)
+    assert {r[2] for r in found} == {0.02}, "gates have no schedule"
 
 
 def test_no_warm_up_starts_at_the_peak():
@@ -47,7 +50,7 @@ def test_scaling_and_clipping_equal_the_two_steps_of_torch():
 
 def test_a_decoder_without_a_batch_stays_as_it_is():
     encoder, decoders = nn.Linear(2, 2), nn.ModuleDict({"pos": nn.Linear(2, 2), "dep": nn.Linear(2, 2)})
-    optimiser = adamw(encoder, decoders, 0.1, 0.1)
+    optimiser = adamw({"encoder": (encoder, 0.1), "decoders": (decoders, 0.1)})
     for task in ("dep", "pos"):
         optimiser.zero_grad(set_to_none=True)
         before = decoders["dep"].weight.clone()

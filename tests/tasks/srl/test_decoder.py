@@ -135,7 +135,18 @@ def test_sums_do_not_depend_on_the_batch():
 
 def test_trains():
     torch.manual_seed(0)
-    sentences.check_trains(TASK.decoder(HIDDEN, LABELS), EXAMPLES[:4])
+    decoder = TASK.decoder(HIDDEN, LABELS)
+    # Without its prior, with which the loss is small before anything is learnt.
+    torch.nn.init.zeros_(decoder.pair.last.bias)
+    sentences.check_trains(decoder, EXAMPLES[:4])
+
+
+def test_a_fresh_decoder_finds_roles_as_rare_as_they_are():
+    torch.manual_seed(0)
+    decoder = TASK.decoder(HIDDEN, LABELS).eval()
+    scores = decoder.beam(encoded([12])).scores
+    some = 1 - scores.softmax(-1)[..., 0]
+    assert 0.02 < some.mean() < 0.1
 
 
 def test_bfloat16():
