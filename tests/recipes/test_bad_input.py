@@ -117,6 +117,8 @@ def test_what_a_run_cannot_do(trained: Path, copy: Path, tmp_path: Path) -> None
     (tmp_path / "out").write_text("mine")
     source = copy / "README.txt"
     assert "exists already; give --overwrite" in refused("predict", trained, source, "--out", tmp_path / "out")
+    for folder in (tmp_path, ".", ""):
+        assert "name a file with --out" in refused("predict", trained, source, "--out", folder, "--overwrite")
     (tmp_path / "latin").write_bytes("ein schöner Tag".encode("latin-1"))
     message = refused("predict", trained, tmp_path / "latin", "--out", tmp_path / "new")
     assert f"{tmp_path / 'latin'}:1: not UTF-8" in message
