@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from stemcell.config import FIELDS, RunConfig, from_dict, to_dict, write_yaml
+from stemcell.config import FIELDS, PRECISIONS, RunConfig, from_dict, to_dict, write_yaml
 from stemcell.corpora.layers import LAYERS, SPLITS
 from stemcell.errors import UserError, unknown
 from stemcell.home import home
@@ -168,10 +168,12 @@ def evaluate_run(run: str, *, data: str | None, split: str, tasks: str | None, p
     On the run's own corpus, scores and per-label tables are kept in its folder and sent to its MLflow record.
 
     Raises:
-        UserError: on an unknown split or task, or one that the run or the corpus lacks.
+        UserError: on an unknown split, task or precision, or one that the run or the corpus lacks.
     """
     if split not in SPLITS:
         raise unknown("split", split, SPLITS)
+    if precision not in PRECISIONS:
+        raise unknown("precision", precision, PRECISIONS)
     accelerator = _accelerator(precision)
     from stemcell.analysis import load
     from stemcell.corpora.store import read_corpus

@@ -112,6 +112,7 @@ def test_runs_that_are_not_there(trained: Path, tmp_path: Path) -> None:
 
 def test_what_a_run_cannot_do(trained: Path, copy: Path, tmp_path: Path) -> None:
     assert "unknown task 'posdep'" in refused("evaluate", trained, "--tasks", "posdep")
+    assert "unknown precision 'bf61': did you mean 'bf16'?" in refused("evaluate", trained, "--precision", "bf61")
     assert "unknown format 'jsnl': did you mean 'jsonl'?" in refused("predict", trained, "--format", "jsnl")
     assert "no such file" in refused("predict", trained, tmp_path / "nowhere.txt")
     (tmp_path / "out").write_text("mine")
