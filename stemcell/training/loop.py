@@ -198,7 +198,7 @@ class Trainer:
         if world() > 1:
             sum_gradients(parameters + gated)
         penalty = self._penalty(task)
-        factor = self.balance.factor(task, loss + (float(penalty) if self.config.balance_penalty else 0.0))
+        factor = self.balance.factor(task, loss + (penalty.item() if self.config.balance_penalty else 0.0))
         set_rates(self.optimiser, progress.total, self.total_steps, self.config.warmup)
         norm = self._update(task, parameters, factor, penalty)
         progress.step += 1
@@ -215,7 +215,7 @@ class Trainer:
                     f"loss/{task}": loss,
                     f"balance/{task}": factor,
                     **rates,
-                    **({"loss/penalty": float(penalty)} if gates is not None else {}),
+                    **({"loss/penalty": penalty.item()} if gates is not None else {}),
                     "norm/gradient": float(norm),
                     "speed/words_per_second": words / seconds,
                 },

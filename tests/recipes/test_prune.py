@@ -28,7 +28,8 @@ from tests.recipes.commands import (
 )
 from tests.recipes.record import Record, assert_equals_disk
 
-pytestmark = pytest.mark.slow
+# What torch says to its users is for nobody who trains.
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("error:Converting a tensor")]
 
 SIZES = ("--encoder", "tiny-bert", "--train-limit", 24, "--batch-sentences", 4, "--encoder-lr", 1e-3)
 GATED = ("--prune", "dynamic", "--gate-lr", 0.1, "--l0-penalty", 0.05)
