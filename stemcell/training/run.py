@@ -77,8 +77,8 @@ def resume_run(name: str, flags: dict[str, Any]) -> Path:
     if not begun and folder.status().status == "FINISHED":
         raise UserError(f"{folder.path / 'checkpoints' / 'last.json'}: missing; copy the run folder again, whole")
     if begun:
-        labels = read_json(folder.path / "artifacts" / "labels.json")
-        setup = prepare(config, from_description(folder.path / "encoder"), labels)
+        file = folder.path / "artifacts" / "labels.json"
+        setup = prepare(config, from_description(folder.path / "encoder"), read_json(file), file)
     else:
         setup = _prepare(config)
     if setup.corpus.fingerprint != folder.tags.get("corpus"):
@@ -102,7 +102,7 @@ def _prepare(config: RunConfig) -> Any:
     if not config.from_run:
         return prepare(config)
     source = read_saved(config.from_run)
-    setup = prepare(config, from_description(source.encoder), source.labels)
+    setup = prepare(config, from_description(source.encoder), source.labels, source.path)
     source.fill(setup.model)
     return setup
 
