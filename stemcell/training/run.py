@@ -32,6 +32,8 @@ def start_run(config: RunConfig, overwrite: bool = False) -> Path:
         # A run is resumed and scored from other working directories too.
         config = dataclasses.replace(config, data=str(Path(config.data).absolute()))
     path = Path(config.out) if config.out else home() / "runs" / _name(config)
+    if overwrite and config.from_run and path.resolve() == Path(config.from_run).resolve():
+        raise UserError(f"{path}: --from starts from this run, so it is not replaced; name another folder with --out")
     if rank() == 0:
         RunFolder.check_free(path, overwrite)
     accelerator = _accelerator(config.precision)

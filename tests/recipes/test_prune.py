@@ -21,6 +21,7 @@ from tests.recipes.commands import (
     points,
     read,
     refused,
+    snapshot,
     status,
     steps_written,
     tables,
@@ -232,6 +233,10 @@ def test_sources_that_do_not_fit(trained: Path, pruned: Path, tmp_path: Path) ->
     assert "its tasks is pos,ner,dep,con,srl, not pos" in refused(*start, trained, "--tasks", "pos")
     assert "its encoder is tiny-bert, not tiny-roberta" in refused(*start, trained, "--encoder", "tiny-roberta")
     assert "has gates on its heads already; remove the closed heads first" in refused(*start, pruned)
+    before = snapshot(trained)
+    onto_itself = refused("train", "--from", trained, "--out", trained, "--overwrite")
+    assert f"{trained}: --from starts from this run, so it is not replaced" in onto_itself
+    assert snapshot(trained) == before
     assert not (tmp_path / "run").exists()
 
 
