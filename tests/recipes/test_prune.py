@@ -207,6 +207,14 @@ def test_too_few_steps_to_close_a_gate_are_said_before(flags: list[Any], tmp_pat
     assert "WARNING" not in done(*flags, tmp_path / "more", "--gate-lr", 0.4, "--epochs", 1).err
 
 
+@pytest.mark.parametrize("flag", ["--gate-lr", "--l0-penalty"])
+def test_gates_that_are_not_finite_are_told_from_a_loss(flags: list[Any], tmp_path: Path, flag: str) -> None:
+    message = refused(*flags, tmp_path / "run", flag, 1e300)
+    assert "lower --gate-lr or --l0-penalty" in message
+    assert "--encoder-lr" not in message
+    assert status(tmp_path / "run") == "FAILED"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
