@@ -31,7 +31,9 @@ def predict_file(
     from stemcell.analysis.pipeline import load, split_words
     from stemcell.analysis.render import check_format, render
 
-    if out is not None and out.exists() and not overwrite:
+    if out is not None and out.is_dir():
+        raise UserError(f"{out}: a folder, so it stays; name a file with --out")
+    if out is not None and out.is_file() and not overwrite:
         raise UserError(f"{out}: exists already; give --overwrite to replace it")
     if out is not None and not out.parent.is_dir():
         raise UserError(f"{out.parent}: no such folder to write {out.name} into")
@@ -66,6 +68,11 @@ def _lines(source: Path | None) -> Iterator[str]:
 def _output(out: Path | None) -> Iterator[IO[str]]:
     if out is None:
         yield sys.stdout
+        return
+    if out.exists() and not out.is_file():
+        # A device or a pipe is written to; a file in its place would be in everybody's way.
+        with disk_errors(out), out.open("w", encoding="utf-8", newline="\n") as handle:
+            yield handle
         return
     temporary = out.with_name(f".{out.name}.{os.getpid()}")
     try:

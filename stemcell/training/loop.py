@@ -150,7 +150,7 @@ class Trainer:
         if not np.isfinite(loss):
             raise Diverged(
                 f"the loss of {task.upper()} is {loss} at step {progress.step + 1} of epoch {progress.epoch + 1} "
-                f"(sentences {_shown(step.batch)} of its training data); lower --encoder-lr or --decoder-lr"
+                f"(sentences {_shown(step.batch)} of its training data); {self._remedy()}"
                 + (", or use --precision bf16" if self.config.precision == "fp16" else "")
                 + self._what_stays()
             )
@@ -280,6 +280,12 @@ class Trainer:
         }
         self._save("last", tensors)
 
+    def _remedy(self) -> str:
+        gates = self.model.gates
+        if gates is not None and not all(finite(parameter) for parameter in gates.parameters()):
+            return "lower --gate-lr or --l0-penalty, or leave the gates' other settings at their defaults"
+        return "lower --encoder-lr or --decoder-lr"
+
     def _what_stays(self) -> str:
         if (self.tracker.folder / "checkpoints" / "last.json").exists():
             return "; the last checkpoint was written before this step and stays"
@@ -291,7 +297,7 @@ class Trainer:
         if bad:
             raise Diverged(
                 f"the weights {bad[0]} are not finite after step {self.progress.step} of epoch "
-                f"{self.progress.epoch + 1}; lower --encoder-lr or --decoder-lr{self._what_stays()}"
+                f"{self.progress.epoch + 1}; {self._remedy()}{self._what_stays()}"
             )
 
     def _save(self, kind: str, tensors: dict[str, dict[str, Tensor]]) -> None:

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from stemcell.config import FIELDS, RunConfig, from_dict, to_dict, write_yaml
+from stemcell.config import FIELDS, PRECISIONS, RunConfig, from_dict, to_dict, write_yaml
 from stemcell.corpora.layers import LAYERS, SPLITS
 from stemcell.errors import UserError, unknown
 from stemcell.home import home
@@ -32,6 +32,8 @@ def start_run(config: RunConfig, overwrite: bool = False) -> Path:
         # A run is resumed and scored from other working directories too.
         config = dataclasses.replace(config, data=str(Path(config.data).absolute()))
     path = Path(config.out) if config.out else home() / "runs" / _name(config)
+    if overwrite and config.from_run and path.resolve() == Path(config.from_run).resolve():
+        raise UserError(f"{path}: --from starts from this run, so it is not replaced; name another folder with --out")
     if rank() == 0:
         RunFolder.check_free(path, overwrite)
     accelerator = _accelerator(config.precision)
@@ -77,8 +79,8 @@ def resume_run(name: str, flags: dict[str, Any]) -> Path:
     if not begun and folder.status().status == "FINISHED":
         raise UserError(f"{folder.path / 'checkpoints' / 'last.json'}: missing; copy the run folder again, whole")
     if begun:
-        labels = read_json(folder.path / "artifacts" / "labels.json")
-        setup = prepare(config, from_description(folder.path / "encoder"), labels)
+        file = folder.path / "artifacts" / "labels.json"
+        setup = prepare(config, from_description(folder.path / "encoder"), read_json(file), file)
     else:
         setup = _prepare(config)
     if setup.corpus.fingerprint != folder.tags.get("corpus"):
@@ -102,7 +104,7 @@ def _prepare(config: RunConfig) -> Any:
     if not config.from_run:
         return prepare(config)
     source = read_saved(config.from_run)
-    setup = prepare(config, from_description(source.encoder), source.labels)
+    setup = prepare(config, from_description(source.encoder), source.labels, source.path)
     source.fill(setup.model)
     return setup
 
@@ -168,10 +170,12 @@ def evaluate_run(run: str, *, data: str | None, split: str, tasks: str | None, p
     On the run's own corpus, scores and per-label tables are kept in its folder and sent to its MLflow record.
 
     Raises:
-        UserError: on an unknown split or task, or one that the run or the corpus lacks.
+        UserError: on an unknown split, task or precision, or one that the run or the corpus lacks.
     """
     if split not in SPLITS:
         raise unknown("split", split, SPLITS)
+    if precision not in PRECISIONS:
+        raise unknown("precision", precision, PRECISIONS)
     accelerator = _accelerator(precision)
     from stemcell.analysis import load
     from stemcell.corpora.store import read_corpus

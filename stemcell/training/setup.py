@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -15,6 +17,7 @@ from stemcell.encoders.load import load_encoder
 from stemcell.encoders.subtokens import Subtokens
 from stemcell.encoders.words import WordEncoder
 from stemcell.errors import UserError
+from stemcell.files import intact
 from stemcell.model import MultiTaskModel, build_decoders
 from stemcell.saved import make_gates
 from stemcell.tasks import task as find_task
@@ -39,14 +42,20 @@ class Setup:
     notes: list[str]
 
 
-def prepare(config: RunConfig, encoder: WordEncoder | None = None, labels: dict[str, Labels] | None = None) -> Setup:
+def prepare(
+    config: RunConfig,
+    encoder: WordEncoder | None = None,
+    labels: dict[str, Labels] | None = None,
+    source: Path | None = None,
+) -> Setup:
     """Read the corpus and build the model of a run, around a fresh encoder or the one given.
 
     Args:
         labels: of a model that is trained on; by default those of the training data.
+        source: where they come from.
 
     Raises:
-        UserError: if the corpus or the encoder cannot be used; names what is wrong.
+        UserError: if the corpus, the encoder or the labels cannot be used; names what is wrong.
     """
     if not config.data:
         raise UserError("no corpus: give --data DIR, or make one with `stemcell data demo --out demo`")
@@ -64,7 +73,9 @@ def prepare(config: RunConfig, encoder: WordEncoder | None = None, labels: dict[
     if labels is None:
         labels = {task: find_task(task).labels(train[task]) for task in tasks}
     torch.manual_seed(config.seed)
-    decoders = build_decoders(encoder.hidden, labels, projective=config.projective, nested=config.nested)
+    with intact(source) if source else nullcontext():
+        own = {task: labels[task] for task in tasks}
+        decoders = build_decoders(encoder.hidden, own, projective=config.projective, nested=config.nested)
     model = MultiTaskModel(encoder, decoders, make_gates(config, encoder.heads))
 
     known: dict[tuple[str, ...], Subtokens] = {}

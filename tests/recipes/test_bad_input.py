@@ -112,11 +112,14 @@ def test_runs_that_are_not_there(trained: Path, tmp_path: Path) -> None:
 
 def test_what_a_run_cannot_do(trained: Path, copy: Path, tmp_path: Path) -> None:
     assert "unknown task 'posdep'" in refused("evaluate", trained, "--tasks", "posdep")
+    assert "unknown precision 'bf61': did you mean 'bf16'?" in refused("evaluate", trained, "--precision", "bf61")
     assert "unknown format 'jsnl': did you mean 'jsonl'?" in refused("predict", trained, "--format", "jsnl")
     assert "no such file" in refused("predict", trained, tmp_path / "nowhere.txt")
     (tmp_path / "out").write_text("mine")
     source = copy / "README.txt"
     assert "exists already; give --overwrite" in refused("predict", trained, source, "--out", tmp_path / "out")
+    for folder in (tmp_path, ".", ""):
+        assert "name a file with --out" in refused("predict", trained, source, "--out", folder, "--overwrite")
     (tmp_path / "latin").write_bytes("ein schöner Tag".encode("latin-1"))
     message = refused("predict", trained, tmp_path / "latin", "--out", tmp_path / "new")
     assert f"{tmp_path / 'latin'}:1: not UTF-8" in message

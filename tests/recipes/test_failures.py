@@ -161,6 +161,15 @@ def test_any_damaged_file_is_named(run: Path, file: str, command: str) -> None:
     assert place in refused(*arguments)
 
 
+@pytest.mark.parametrize("content", ["{}", "[]", '{"pos": {}, "ner": {}, "dep": {}, "con": {}, "srl": {}}'])
+def test_labels_that_are_not_a_models_are_named(run: Path, corpus: Path, tmp_path: Path, content: str) -> None:
+    (run / "artifacts" / "labels.json").write_text(content)
+    assert f"{run / 'artifacts' / 'labels.json'}: damaged" in refused("train", "--resume", run, "--epochs", 3)
+    started = refused("train", "--from", run, "--data", corpus, "--out", tmp_path / "new")
+    assert f"{run}: damaged" in started
+    assert not (tmp_path / "new").exists()
+
+
 def test_a_run_or_checkpoint_of_another_version_is_refused(run: Path) -> None:
     best = run / "checkpoints" / "best.json"
     best.write_text(json.dumps({**read(best), "format": 99}))

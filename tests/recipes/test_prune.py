@@ -21,6 +21,7 @@ from tests.recipes.commands import (
     points,
     read,
     refused,
+    snapshot,
     status,
     steps_written,
     tables,
@@ -28,7 +29,8 @@ from tests.recipes.commands import (
 )
 from tests.recipes.record import Record, assert_equals_disk
 
-pytestmark = pytest.mark.slow
+# What torch says to its users is for nobody who trains.
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("error:Converting a tensor")]
 
 SIZES = ("--encoder", "tiny-bert", "--train-limit", 24, "--batch-sentences", 4, "--encoder-lr", 1e-3)
 GATED = ("--prune", "dynamic", "--gate-lr", 0.1, "--l0-penalty", 0.05)
@@ -205,6 +207,14 @@ def test_too_few_steps_to_close_a_gate_are_said_before(flags: list[Any], tmp_pat
     assert "WARNING" not in done(*flags, tmp_path / "more", "--gate-lr", 0.4, "--epochs", 1).err
 
 
+@pytest.mark.parametrize("flag", ["--gate-lr", "--l0-penalty"])
+def test_gates_that_are_not_finite_are_told_from_a_loss(flags: list[Any], tmp_path: Path, flag: str) -> None:
+    message = refused(*flags, tmp_path / "run", flag, 1e300)
+    assert "lower --gate-lr or --l0-penalty" in message
+    assert "--encoder-lr" not in message
+    assert status(tmp_path / "run") == "FAILED"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -231,6 +241,10 @@ def test_sources_that_do_not_fit(trained: Path, pruned: Path, tmp_path: Path) ->
     assert "its tasks is pos,ner,dep,con,srl, not pos" in refused(*start, trained, "--tasks", "pos")
     assert "its encoder is tiny-bert, not tiny-roberta" in refused(*start, trained, "--encoder", "tiny-roberta")
     assert "has gates on its heads already; remove the closed heads first" in refused(*start, pruned)
+    before = snapshot(trained)
+    onto_itself = refused("train", "--from", trained, "--out", trained, "--overwrite")
+    assert f"{trained}: --from starts from this run, so it is not replaced" in onto_itself
+    assert snapshot(trained) == before
     assert not (tmp_path / "run").exists()
 
 

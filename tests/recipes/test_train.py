@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +155,17 @@ def test_raw_text_comes_from_a_pipe_and_the_same_from_python(trained: Path) -> N
     by_folder, by_id = stemcell.load(str(trained)), stemcell.load(Record(trained).id)
     assert by_folder(text).to_dict() == by_id(text).to_dict() == first
     assert "Mary" in str(by_folder(text))
+
+
+@pytest.mark.parametrize("flags", [[], ["--overwrite"]])
+def test_a_pipe_is_written_to_and_not_replaced(trained: Path, tmp_path: Path, flags: list[str]) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as reader:
+        text = reader.submit(pipe.read_text, "utf-8")
+        done("predict", trained, "--out", pipe, *flags, stdin="Mary slept .\n")
+        assert text.result(timeout=60).startswith("1  Mary")
+    assert pipe.is_fifo()
 
 
 def test_the_record_in_mlflow_is_the_run_folder(trained: Path) -> None:
