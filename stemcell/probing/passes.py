@@ -65,24 +65,19 @@ class LinkTallies:
         right: links that hold.
         control: the controls of links that have one.
         selected: how much the latter do better than their control.
-        count: links, for one head that stands for all.
-        controlled: those that have a control, likewise.
     """
 
     def __init__(self, heads: Sequence[int], new: Callable[[Sequence[int]], Tally]) -> None:
         self.right, self.control, self.selected = new(heads), new(heads), new(heads)
-        self.count, self.controlled = new([1]), new([1])
 
-    def add(self, layer: int, either: Tensor, items: BatchItems, step: Step) -> None:
-        """Add a batch's links, of which :func:`agreement` says whether they hold."""
+    def add(self, layer: int, either: Tensor, items: BatchItems, step: Step) -> Tensor:
+        """Add a batch's links, of which :func:`agreement` says whether they hold; returns which have a control."""
         right, control, controlled = outcomes(either, items, step.words)
         where = items.sentence, items.label, step.weights
         self.right.add(layer, right, *where)
         self.control.add(layer, control, *where)
         self.selected.add(layer, right * controlled[:, None] - control, *where)
-        if layer == 0:
-            self.count.add(0, torch.ones_like(controlled)[:, None], *where)
-            self.controlled.add(0, controlled[:, None], *where)
+        return controlled[:, None]
 
 
 class Findings:
@@ -94,6 +89,7 @@ class Findings:
         centroids: of a centroid probe, by mode.
         right: items whose centroid is the nearest, by mode.
         count: items, for one head that stands for all.
+        controlled: links that have a control, likewise.
     """
 
     def __init__(self, probe: Probe, model: MultiTaskModel, labels: int, samples: int, modes: Sequence[str]) -> None:
@@ -107,7 +103,7 @@ class Findings:
         self.links = self.offsets = None
         self.centroids: dict[str, Centroids] = {}
         self.right: dict[str, Tally] = {}
-        self.count = new([1])
+        self.count, self.controlled = new([1]), new([1])
         if isinstance(probe, LinkProbe):
             self.links, self.offsets = LinkTallies(encoder.heads, new), LinkTallies([OFFSETS], new)
         else:
@@ -194,14 +190,19 @@ def take_probes(
         probes: by task.
         labels: how many there are, by task.
         text: that is probed.
-        train: that gives the centroids of ``train-split``.
+        train: that gives the centroids of ``train-split``, to the tasks that it has.
 
     Raises:
         UserError: as :func:`walk`.
     """
-    modes = ["same-split"] + (["train-split"] if train else [])
-    found = {task: Findings(probe, model, labels[task], settings.samples, modes) for task, probe in probes.items()}
     spans = [task for task, probe in probes.items() if not isinstance(probe, LinkProbe)]
+    trained = [task for task in spans if train and task in train.items]
+    found = {
+        task: Findings(
+            probe, model, labels[task], settings.samples, ["same-split"] + ["train-split"] * (task in trained)
+        )
+        for task, probe in probes.items()
+    }
 
     def sum_up(mode: str) -> Begin:
         def begin(watch: Watch, task: str, items: BatchItems) -> None:
@@ -212,7 +213,10 @@ def take_probes(
                 watch.links.append((probe, own.links, items))
                 words = watch.step.words
                 either = agreement(*offset_heads(OFFSETS, words, probe.root), words)
-                own.offsets.add(0, either, items, watch.step)
+                controlled = own.offsets.add(0, either, items, watch.step)
+                where = items.sentence, items.label, watch.step.weights
+                own.count.add(0, torch.ones_like(controlled), *where)
+                own.controlled.add(0, controlled, *where)
             elif centroids is not None:
                 centroids.count(items.label)
                 watch.spans.append((lambda layer, vectors: centroids.add(layer, vectors, items.label),
@@ -231,8 +235,8 @@ def take_probes(
 
         watch.spans.append((take, *spans_of_words(items, watch.step.words)))
 
-    if train and spans:
-        walk(model, train, spans, sum_up("train-split"), settings)
+    if train and trained:
+        walk(model, train, trained, sum_up("train-split"), settings)
     walk(model, text, list(probes), sum_up("same-split"), settings)
     if spans:
         for task in spans:

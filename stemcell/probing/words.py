@@ -50,11 +50,13 @@ class WordMap:
     first: list[int]
 
     def attention(self, weights: Tensor) -> Tensor:
-        """Attention between positions, [rows, heads, size, size], of ``weights`` between subtokens, [rows, heads, width,
-        width].
+        """Attention between positions, [rows, heads, size, size].
 
         To a word it is the sum over its subtokens. From a word it is the sum too instead of the mean, which makes no
         difference to what a word attends to most. Words read in another window have zeros as their row.
+
+        Args:
+            weights: between subtokens, [rows, heads, width, width].
         """
         rows, heads, width, _ = weights.shape
         size = self.read.shape[1]

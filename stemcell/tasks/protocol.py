@@ -39,7 +39,7 @@ class Decoder(Protocol):
 
 
 class Task(Protocol):
-    """A task: its labels, its decoder, its score and its probe. One folder a task; listed in ``stemcell.tasks.TASKS``."""
+    """A task: labels, decoder, score and probe. One folder a task; listed in ``stemcell.tasks.NAMES``."""
 
     name: str
     """Also the name of the layer that it learns from."""
