@@ -12,7 +12,7 @@ from torch import Tensor
 from stemcell.corpora.layers import Example
 from stemcell.encoders.words import WordEncoder
 from stemcell.probing.words import WordMap
-from stemcell.tasks.probes import LinkProbe, Probe
+from stemcell.tasks.probes import Link, Probe
 from stemcell.training.data import Sentences
 
 
@@ -83,7 +83,7 @@ class Text:
                 place = places.setdefault(example.words, len(places))
                 for item in probe.items(example.gold):
                     number = numbers.setdefault(item.label, len(numbers))
-                    if isinstance(probe, LinkProbe):
+                    if isinstance(item, Link):
                         own.append((place, item.source, item.start, item.end, number))
                     else:
                         own.append((place, 0, item.start + 1, item.end + 1, number))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stemcell.corpora.layers import Constituents, Span
-from stemcell.tasks.probes import CentroidProbe
+from stemcell.tasks.probes import CentroidProbe, Probe
 
 
 def _items(tree: Constituents) -> Iterator[Span]:
@@ -16,4 +16,4 @@ def _items(tree: Constituents) -> Iterator[Span]:
             yield bracket
 
 
-PROBE = CentroidProbe(_items)
+PROBE: Probe = CentroidProbe(_items)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stemcell.corpora.layers import Arcs
-from stemcell.tasks.probes import Link, LinkProbe
+from stemcell.tasks.probes import Link, LinkProbe, Probe
 
 
 def _items(tree: Arcs) -> Iterator[Link]:
@@ -14,4 +14,4 @@ def _items(tree: Arcs) -> Iterator[Link]:
         yield Link(head, word, word, relation)
 
 
-PROBE = LinkProbe(_items, root=True)
+PROBE: Probe = LinkProbe(_items, root=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from stemcell.corpora.layers import Span
-from stemcell.tasks.probes import CentroidProbe
+from stemcell.tasks.probes import CentroidProbe, Probe
 
 
 def _items(entities: tuple[Span, ...]) -> Iterable[Span]:
@@ -13,4 +13,4 @@ def _items(entities: tuple[Span, ...]) -> Iterable[Span]:
     return entities
 
 
-PROBE = CentroidProbe(_items)
+PROBE: Probe = CentroidProbe(_items)

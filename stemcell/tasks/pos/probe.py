@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stemcell.corpora.layers import Span
-from stemcell.tasks.probes import CentroidProbe
+from stemcell.tasks.probes import CentroidProbe, Probe
 
 
 def _items(tags: tuple[str, ...]) -> Iterator[Span]:
@@ -14,4 +14,4 @@ def _items(tags: tuple[str, ...]) -> Iterator[Span]:
         yield Span(word, word, tag)
 
 
-PROBE = CentroidProbe(_items)
+PROBE: Probe = CentroidProbe(_items)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stemcell.corpora.layers import Frames
-from stemcell.tasks.probes import Link, LinkProbe
+from stemcell.tasks.probes import Link, LinkProbe, Probe
 
 
 def _items(frames: Frames) -> Iterator[Link]:
@@ -14,4 +14,4 @@ def _items(frames: Frames) -> Iterator[Link]:
         yield Link(argument.predicate + 1, argument.start + 1, argument.end + 1, argument.role)
 
 
-PROBE = LinkProbe(_items, root=False)
+PROBE: Probe = LinkProbe(_items, root=False)

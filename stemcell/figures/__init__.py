@@ -1,0 +1,1 @@
+"""Figures: pictures of masks in training, and the figures of the paper."""
