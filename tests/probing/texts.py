@@ -27,7 +27,9 @@ def _split(seed: int, sentences: list[tuple[str, ...]], extra: str) -> dict[str,
             tags = (extra, *tags[1:])
         golds = {
             "pos": tags,
-            "ner": tuple(Span(i, min(i + pick.randrange(3), n - 1), pick.choice(["PER", "ORG"])) for i in range(0, n, 4)),
+            "ner": tuple(
+                Span(i, min(i + pick.randrange(3), n - 1), pick.choice(["PER", "ORG"])) for i in range(0, n, 4)
+            ),
             "dep": _tree(pick, n),
             "con": Constituents(tags, tuple(_brackets(pick, 0, n - 1, "TOP"))),
             "srl": _frames(pick, n),
