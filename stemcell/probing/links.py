@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
@@ -9,20 +11,37 @@ from stemcell.probing.items import BatchItems
 from stemcell.probing.words import WordMap
 
 
-def most_attended(attention: Tensor, words: WordMap, root: bool) -> tuple[Tensor, Tensor]:
+class Favourites(NamedTuple):
+    """What each position of a window attends to most; ties go to the lowest one.
+
+    Attributes:
+        word: [rows, heads, size], from 1.
+        root: whether it attends to the root no less than to that word, [rows, heads, size].
+    """
+
+    word: Tensor
+    root: Tensor
+
+
+def favourites(attention: Tensor) -> Favourites:
+    """Of attention between positions, [rows, heads, size, size], of :meth:`WordMap.attention`."""
+    highest, word = attention[..., 1:].max(-1)
+    return Favourites(word + 1, attention[..., 0] >= highest)
+
+
+def most_attended(favourite: Favourites, words: WordMap, root: bool) -> tuple[Tensor, Tensor]:
     """What each word attends to most, and which words the root attends to most.
 
-    Ties go to the lowest position. In a sentence of several windows each word meets the root of its own.
+    In a sentence of several windows each word meets the root of its own.
 
     Args:
-        attention: between positions, [rows, heads, size, size], of :meth:`WordMap.attention`.
         root: whether the root is one of the positions to attend to.
 
     Returns:
         Positions [sentences, heads, size], of no meaning at 0 and beyond a sentence, and whether the root attends most
         to a word, [sentences, heads, size].
     """
-    most = attention.argmax(-1) if root else attention[..., 1:].argmax(-1) + 1
+    most = favourite.word.masked_fill(favourite.root, 0) if root else favourite.word
     size, heads = most.shape[-1], torch.arange(most.shape[1], device=most.device)
     home, position = words.home[:, None], torch.arange(size, device=most.device)
     return most[home, heads[:, None], position], most[:, :, 0][home, heads[:, None]] == position

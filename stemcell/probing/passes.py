@@ -20,7 +20,7 @@ from stemcell.model import MultiTaskModel
 from stemcell.probing.capture import capture
 from stemcell.probing.centroids import Centroids, item_vectors
 from stemcell.probing.items import BatchItems, Text, spans_of_words
-from stemcell.probing.links import agreement, most_attended, offset_heads, outcomes
+from stemcell.probing.links import agreement, favourites, most_attended, offset_heads, outcomes
 from stemcell.probing.tally import Tally, sample_weights
 from stemcell.probing.words import WordMap, wide, word_map
 from stemcell.tasks.probes import LinkProbe, Probe
@@ -130,9 +130,9 @@ class Watch:
     def attention(self, layer: int, weights: Tensor) -> None:
         """Takes a layer's attention probabilities."""
         words = self.step.words
-        attention = words.attention(weights)
+        favourite = favourites(words.attention(weights))
         for probe, tallies, items in self.links:
-            either = agreement(*most_attended(attention, words, probe.root), words)
+            either = agreement(*most_attended(favourite, words, probe.root), words)
             tallies.add(layer, either, items, self.step)
 
     def contexts(self, layer: int, contexts: Tensor) -> None:

@@ -58,11 +58,13 @@ class WordMap:
         Args:
             weights: between subtokens, [rows, heads, width, width].
         """
-        rows, heads, width, _ = weights.shape
-        size = self.read.shape[1]
-        to = weights.to(self.seen.dtype).reshape(rows, heads * width, width) @ self.seen
-        to = to.view(rows, heads, width, size).transpose(1, 2).reshape(rows, width, heads * size)
-        return (self.read @ to).view(rows, size, heads, size).transpose(1, 2)
+        rows, heads = weights.shape[:2]
+        size, dtype = self.read.shape[1], self.seen.dtype
+        found = torch.empty(rows, heads, size, size, dtype=dtype, device=weights.device)
+        # Head by head: the float64 copies of all of them at once would not fit a processor's cache.
+        for head in range(heads):
+            found[:, head] = self.read @ (weights[:, head].to(dtype) @ self.seen)
+        return found
 
     def vectors(self, contexts: Tensor) -> Tensor:
         """The words' vectors, [words, heads * head_size], of those of subtokens, [rows, width, heads * head_size]."""

@@ -7,7 +7,7 @@ import torch
 
 from stemcell.probing.centroids import Centroids
 from stemcell.probing.items import BatchItems
-from stemcell.probing.links import agreement, most_attended, offset_heads, outcomes
+from stemcell.probing.links import agreement, favourites, most_attended, offset_heads, outcomes
 from stemcell.probing.words import word_map
 from tests.encoders.small import SENTENCES, small
 from tests.probing import texts
@@ -24,10 +24,10 @@ def test_ties_go_to_the_lowest_position_the_root_first() -> None:
     _, _, words = words_of([("Stop", "!", "Stop")])
     attention = torch.zeros(1, 1, 4, 4, dtype=torch.float64)
     attention[0, 0, 3] = torch.tensor([0.1, 0.2, 0.35, 0.35])
-    most, from_root = most_attended(attention, words, root=True)
+    most, from_root = most_attended(favourites(attention), words, root=True)
     assert most[0, 0, 1:].tolist() == [0, 0, 2]
     assert not from_root[0, 0, 1:].any()
-    assert most_attended(attention, words, root=False)[0][0, 0, 1:].tolist() == [1, 1, 2]
+    assert most_attended(favourites(attention), words, root=False)[0][0, 0, 1:].tolist() == [1, 1, 2]
 
 
 def test_a_link_without_alternative_has_no_control() -> None:
@@ -90,7 +90,7 @@ def test_the_test_is_of_either_direction(root: bool) -> None:
     _, _, words = words_of([("a", "b", "c")])
     attention = torch.zeros(1, 1, 4, 4, dtype=torch.float64)
     attention[0, 0, 0, 2] = attention[0, 0, 1, 3] = attention[0, 0, 2, 2] = attention[0, 0, 3, 2] = 1
-    either = agreement(*most_attended(attention, words, root), words)[0, 0]
+    either = agreement(*most_attended(favourites(attention), words, root), words)[0, 0]
     pairs = {(a, b) for a in range(1, 4) for b in range(1, 4) if either[a, b]}
     assert pairs == {(1, 3), (3, 1), (2, 2), (3, 2), (2, 3)}
     if root:
