@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from stemcell.errors import UserError
+
 
 def command(
     target: Annotated[str, typer.Argument(help="A run, an export or an encoder (bert, minilm, a folder …).")],
@@ -31,6 +33,8 @@ def command(
     from stemcell.probing.table import best_table
     from stemcell.training.processes import rank
 
+    if out.is_file():
+        raise UserError(f"{out}: is a file; give a folder as --out")
     names = [name.strip() for name in tasks.split(",")] if tasks else None
     result = probe_all(
         target,
