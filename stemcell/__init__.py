@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from stemcell.analysis import load
+    from stemcell.probing.run import probe
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "load"]
+__all__ = ["__version__", "load", "probe"]
 
 
 def __getattr__(name: str) -> Any:
@@ -17,4 +18,8 @@ def __getattr__(name: str) -> Any:
         from stemcell.analysis import load
 
         return load
+    if name == "probe":
+        from stemcell.probing.run import probe
+
+        return probe
     raise AttributeError(f"module 'stemcell' has no attribute {name!r}")

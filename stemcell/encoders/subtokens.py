@@ -33,11 +33,14 @@ class Subtokens:
         ids: [size], int32, special tokens included.
         windows: how many of the ids each window has; one window unless the sentence is over the limit.
         spans: [2, words], int32, first and last position in ``ids`` of the subtokens whose mean is the word's vector.
+        places: [size], int32, where in the sentence each id belongs: 0 for the first special token of every window,
+            i + 1 for word i (the parts that ``spans`` leaves out too), words + 1 for the last special token.
     """
 
     ids: np.ndarray
     windows: tuple[int, ...]
     spans: np.ndarray
+    places: np.ndarray
 
     @property
     def size(self) -> int:
@@ -115,10 +118,14 @@ def tokenise(tokenizer: Any, specials: Specials, limit: int, sentences: Sequence
 def _windows(pieces: list[list[int]], specials: Specials, capacity: int) -> Subtokens:
     """A sentence of words of which each has its ids, in windows that hold ``capacity`` of them."""
     ids = np.fromiter(chain.from_iterable(pieces), np.int32)
-    start, size, window, first, last = cut(np.fromiter(map(len, pieces), np.int64), capacity)
+    counts = np.fromiter(map(len, pieces), np.int64)
+    start, size, window, first, last = cut(counts, capacity)
     rows = np.empty((len(start), size + 2), np.int32)
     rows[:, 0] = specials.first
     rows[:, 1:-1] = ids[start[:, None] + np.arange(size)]
     rows[:, -1] = specials.last
+    places = np.zeros_like(rows)
+    places[:, 1:-1] = np.repeat(np.arange(1, len(pieces) + 1), counts)[start[:, None] + np.arange(size)]
+    places[:, -1] = len(pieces) + 1
     spans = np.array((first, last), np.int32) + (window * (size + 2) + 1).astype(np.int32)
-    return Subtokens(rows.ravel(), (size + 2,) * len(start), spans)
+    return Subtokens(rows.ravel(), (size + 2,) * len(start), spans, places.ravel())

@@ -1,4 +1,4 @@
-"""The tasks, one folder each: labels, decoder, loss and decode, score. A sixth task is a folder and a name here."""
+"""The tasks, one folder each: labels, decoder, loss, decode, score, probe. A sixth task is a folder and a name here."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from stemcell.corpora.layers import Example
 from stemcell.encoders.encoded import Encoded
+from stemcell.tasks.probes import Probe
 
 Labels = dict[str, list[str]]
 """Label inventories of a task by name, such as ``{"tags": ["NN", ...]}``; sorted."""
@@ -38,13 +39,16 @@ class Decoder(Protocol):
 
 
 class Task(Protocol):
-    """A task: its labels, its decoder and its score. One folder a task; listed in ``stemcell.tasks.TASKS``."""
+    """A task: labels, decoder, score and probe. One folder a task; listed in ``stemcell.tasks.NAMES``."""
 
     name: str
     """Also the name of the layer that it learns from."""
 
     main: str
     """The key of :meth:`metric`'s result by which models are chosen, such as ``f1``."""
+
+    probe: Probe
+    """What heads are asked of it."""
 
     def labels(self, examples: Iterable[Example]) -> Labels:
         """Inventories seen in training, sorted."""

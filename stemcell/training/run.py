@@ -36,7 +36,7 @@ def start_run(config: RunConfig, overwrite: bool = False) -> Path:
         raise UserError(f"{path}: --from starts from this run, so it is not replaced; name another folder with --out")
     if rank() == 0:
         RunFolder.check_free(path, overwrite)
-    accelerator = _accelerator(config.precision)
+    accelerator = make_accelerator(config.precision)
     from stemcell.training.setup import describe
 
     setup = _prepare(config)
@@ -69,7 +69,7 @@ def resume_run(name: str, flags: dict[str, Any]) -> Path:
             f"{folder.path}: a resumed run keeps its {', '.join(changed)}; only {', '.join(RESUMABLE)} may change. "
             "Start a new run for the rest"
         )
-    accelerator = _accelerator(config.precision)
+    accelerator = make_accelerator(config.precision)
     from stemcell.encoders.load import from_description
     from stemcell.files import read_json
     from stemcell.training.setup import prepare
@@ -176,7 +176,7 @@ def evaluate_run(run: str, *, data: str | None, split: str, tasks: str | None, p
         raise unknown("split", split, SPLITS)
     if precision not in PRECISIONS:
         raise unknown("precision", precision, PRECISIONS)
-    accelerator = _accelerator(precision)
+    accelerator = make_accelerator(precision)
     from stemcell.analysis import load
     from stemcell.corpora.store import read_corpus
     from stemcell.tracking.sync import send
@@ -210,7 +210,12 @@ def evaluate_run(run: str, *, data: str | None, split: str, tasks: str | None, p
     return score_table(result.scores, lambda task: find_task(task).main, title)
 
 
-def _accelerator(precision: str) -> Any:
+def make_accelerator(precision: str) -> Any:
+    """The devices and processes that there are, at a precision (no, bf16 or fp16).
+
+    Raises:
+        UserError: if the precision does not work here.
+    """
     from accelerate import Accelerator
 
     try:

@@ -27,6 +27,9 @@ class Family(Protocol):
     SDPA: bool
     """Whether the models can run on torch's fused attention; where not, they run eagerly."""
 
+    WEIGHTS_ON_REQUEST: bool
+    """Whether the modules of :meth:`attentions` return weights only if their third argument is True."""
+
     def positions(self, config: Any) -> int:
         """The longest input in subtokens, special tokens included."""
 
@@ -39,6 +42,10 @@ class Family(Protocol):
         Its input is the concatenation of the context vectors (attended values) of the layer's heads,
         [..., heads * head_size], head by head.
         """
+
+    def attentions(self, model: Any) -> list[nn.Module]:
+        """Each layer's module whose second output is the attention weights, [rows, heads, width, width], if the model
+        was built with eager attention; None where the layer has lost all heads."""
 
     def keep_heads(self, model: Any, layer: int, heads: Sequence[int]) -> None:
         """Removes all other heads of a layer, in place: from query, key and value and whatever else is made head by

@@ -12,6 +12,7 @@ from stemcell.encoders.families.slicing import NoHeads, entries, keep_columns, k
 from stemcell.errors import UserError
 
 SDPA = False
+WEIGHTS_ON_REQUEST = True
 
 
 def positions(config: Any) -> int:
@@ -24,6 +25,10 @@ def head_size(config: Any) -> int:
 
 def output_projections(model: Any) -> list[nn.Linear]:
     return [layer.attention.output.dense for layer in model.encoder.layer]
+
+
+def attentions(model: Any) -> list[nn.Module]:
+    return [layer.attention.self for layer in model.encoder.layer]
 
 
 def keep_heads(model: Any, layer: int, heads: Sequence[int]) -> None:

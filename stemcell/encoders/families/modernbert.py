@@ -10,6 +10,7 @@ from torch import nn
 from stemcell.encoders.families.slicing import NoHeads, entries, keep_columns, keep_rows
 
 SDPA = True
+WEIGHTS_ON_REQUEST = False
 
 
 def positions(config: Any) -> int:
@@ -22,6 +23,10 @@ def head_size(config: Any) -> int:
 
 def output_projections(model: Any) -> list[nn.Linear]:
     return [layer.attn.Wo for layer in model.layers]
+
+
+def attentions(model: Any) -> list[nn.Module]:
+    return [layer.attn for layer in model.layers]
 
 
 def keep_heads(model: Any, layer: int, heads: Sequence[int]) -> None:

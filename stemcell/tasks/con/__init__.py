@@ -8,6 +8,7 @@ from typing import Any
 from stemcell.corpora.layers import Example
 from stemcell.tasks.con.decoder import ConDecoder
 from stemcell.tasks.con.labels import inventory
+from stemcell.tasks.con.probe import PROBE
 from stemcell.tasks.con.score import score
 from stemcell.tasks.protocol import Labels, Task
 from stemcell.tasks.scoring import metric
@@ -18,6 +19,7 @@ class Con:
 
     name = "con"
     main = "f1"
+    probe = PROBE
 
     def labels(self, examples: Iterable[Example]) -> Labels:
         return inventory(examples)

@@ -8,6 +8,7 @@ from typing import Any
 from stemcell.corpora.layers import Example
 from stemcell.tasks.dep.decoder import DepDecoder
 from stemcell.tasks.dep.labels import inventory
+from stemcell.tasks.dep.probe import PROBE
 from stemcell.tasks.dep.score import score
 from stemcell.tasks.protocol import Labels, Task
 from stemcell.tasks.scoring import metric
@@ -18,6 +19,7 @@ class Dep:
 
     name = "dep"
     main = "las"
+    probe = PROBE
 
     def labels(self, examples: Iterable[Example]) -> Labels:
         return inventory(examples)

@@ -8,6 +8,7 @@ from typing import Any
 from stemcell.corpora.layers import Example
 from stemcell.tasks.ner.decoder import NerDecoder
 from stemcell.tasks.ner.labels import inventory
+from stemcell.tasks.ner.probe import PROBE
 from stemcell.tasks.ner.score import score
 from stemcell.tasks.protocol import Labels, Task
 from stemcell.tasks.scoring import metric
@@ -18,6 +19,7 @@ class Ner:
 
     name = "ner"
     main = "f1"
+    probe = PROBE
 
     def labels(self, examples: Iterable[Example]) -> Labels:
         return inventory(examples)

@@ -8,6 +8,7 @@ from typing import Any
 from stemcell.corpora.layers import Example
 from stemcell.tasks.pos.decoder import PosDecoder
 from stemcell.tasks.pos.labels import inventory
+from stemcell.tasks.pos.probe import PROBE
 from stemcell.tasks.pos.score import score
 from stemcell.tasks.protocol import Labels, Task
 from stemcell.tasks.scoring import metric
@@ -18,6 +19,7 @@ class Pos:
 
     name = "pos"
     main = "accuracy"
+    probe = PROBE
 
     def labels(self, examples: Iterable[Example]) -> Labels:
         return inventory(examples)

@@ -10,6 +10,7 @@ from stemcell.tasks.protocol import Labels, Task
 from stemcell.tasks.scoring import metric
 from stemcell.tasks.srl.decoder import SrlDecoder
 from stemcell.tasks.srl.labels import inventory
+from stemcell.tasks.srl.probe import PROBE
 from stemcell.tasks.srl.score import score
 
 
@@ -18,6 +19,7 @@ class Srl:
 
     name = "srl"
     main = "f1"
+    probe = PROBE
 
     def labels(self, examples: Iterable[Example]) -> Labels:
         return inventory(examples)

@@ -1,0 +1,125 @@
+"""Intervals, best heads and baselines."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from stemcell.errors import UserError
+from stemcell.probing.run import probe, probe_all
+from stemcell.probing.table import COLUMNS, LABEL_COLUMNS, best_table
+from stemcell.probing.tally import Tally, sample_weights
+from tests.encoders.small import HEADS, LAYERS, small
+from tests.probing import texts
+
+
+@pytest.fixture(scope="module")
+def result():
+    return probe_all(small("tiny-bert", "eager"), texts.corpus(), samples=50)
+
+
+def test_columns_and_places(result) -> None:
+    cells = result.cells
+    assert list(cells.columns) == COLUMNS
+    assert sorted(set(cells["mode"])) == ["link", "same-split", "train-split"]
+    assert (cells.layer.min(), cells.layer.max()) == (1, LAYERS)
+    assert (cells["head"].min(), cells["head"].max()) == (1, HEADS)
+    assert not cells.duplicated(["task", "label", "layer", "head", "mode"]).any()
+    assert ((cells.low <= cells.score + 1e-9) & (cells.score <= cells.high + 1e-9)).mean() > 0.98
+
+
+def test_the_best_heads_are_those_of_the_cells(result) -> None:
+    assert list(result.labels.columns) == LABEL_COLUMNS
+    for row in result.labels.itertuples():
+        own = result.cells.query("task == @row.task and mode == @row.mode and label == @row.label")
+        assert row.best_score == own.score.max()
+        best = own[(own.layer == row.best_layer) & (own["head"] == row.best_head)]
+        assert best.score.item() == row.best_score
+        if row.mode == "link":
+            assert np.isnan(row.best_selectivity) == (row.controlled == 0)
+            if row.controlled:
+                assert row.best_selectivity == own.selectivity.max()
+    text = best_table(result.labels)
+    assert "AM-TMP" in text
+    assert "POS · train-split" in text
+
+
+def test_a_label_that_training_lacks_is_never_right_with_its_centroids(result) -> None:
+    new = result.cells.query("task == 'pos' and label == 'NEW'")
+    assert (new.score[new["mode"] == "train-split"] == 0).all()
+    # Its only item is its own centroid.
+    assert (new.score[new["mode"] == "same-split"] == 1).all()
+
+
+def test_baselines_by_hand(result) -> None:
+    arcs = [
+        (relation, abs(head - word))
+        for example in texts.corpus()["test"]["dep"]
+        for word, (head, relation) in enumerate(zip(example.gold.heads, example.gold.relations, strict=True), 1)
+    ]
+    for row in result.labels.query("task == 'dep'").itertuples():
+        distances = [distance for relation, distance in arcs if relation == row.label]
+        shares = [distances.count(offset) / len(distances) for offset in range(6)]
+        assert row.baseline_score == max(shares)
+        assert row.baseline == f"offset ±{shares.index(max(shares))}"
+    tags = result.labels.query("task == 'pos' and mode == 'same-split'")
+    assert tags.baseline_score.tolist() == (tags["count"] == tags["count"].max()).astype(float).tolist()
+
+
+def test_tallies_are_sums_by_label_weighted_by_sample() -> None:
+    generator = torch.Generator().manual_seed(0)
+    values = torch.rand(9, 2, generator=generator, dtype=torch.float64)
+    sentence, label = torch.tensor([0, 0, 0, 1, 1, 2, 2, 2, 2]), torch.tensor([0, 1, 1, 0, 2, 2, 2, 1, 0])
+    weights = sample_weights([7, 3, 5], 4)
+    tally = Tally([2], 3, 4, torch.device("cpu"), torch.float64)
+    # However the sentences are batched.
+    tally.add(0, values[:3], sentence[:3], label[:3], torch.from_numpy(weights[:, :1]))
+    tally.add(0, values[3:], sentence[3:] - 1, label[3:], torch.from_numpy(sample_weights([3, 5], 4)))
+    total = tally.total([[1, 3]], 4)[:, :, 0]
+    assert np.isnan(total[..., [0, 2]]).all()
+    for sample in range(5):
+        for y in range(3):
+            wanted = sum(weights[sample, sentence[i]] * values[i] for i in range(9) if label[i] == y)
+            assert total[sample, y, [1, 3]] == pytest.approx(wanted.numpy(), abs=1e-12)
+    assert (weights[0] == 1).all()
+
+
+def test_the_interval_is_about_as_wide_as_that_of_a_binomial() -> None:
+    """One item a sentence: the bootstrap must agree with the formula."""
+    generator = torch.Generator().manual_seed(0)
+    right = (torch.rand(400, 1, generator=generator) < 0.3).double()
+    tally = Tally([1], 1, 2000, torch.device("cpu"), torch.float64)
+    count = Tally([1], 1, 2000, torch.device("cpu"), torch.float64)
+    weights, zero = torch.from_numpy(sample_weights(range(400), 2000)), torch.zeros(400, dtype=torch.long)
+    tally.add(0, right, torch.arange(400), zero, weights)
+    count.add(0, torch.ones_like(right), torch.arange(400), zero, weights)
+    shares = (tally.sums[0] / count.sums[0]).flatten()
+    p = shares[0].item()
+    assert shares[1:].std().item() == pytest.approx((p * (1 - p) / 400) ** 0.5, rel=0.06)
+    assert shares[1:].mean().item() == pytest.approx(p, abs=0.002)
+
+
+def test_without_train_one_mode_is_left_and_that_is_said(capsys) -> None:
+    corpus = {"test": texts.corpus()["test"]}
+    frame = probe(small("tiny-bert", "eager"), corpus, ["pos", "dep"], samples=0)
+    assert sorted(set(frame["mode"])) == ["link", "same-split"]
+    assert frame.low.isna().all()
+    assert capsys.readouterr().err.count("no train sentences for pos") == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"tasks": ["pso"]}, "did you mean 'pos'"),
+        ({"split": "tset"}, "did you mean 'test'"),
+        ({"split": "dev", "tasks": ["pos"]}, "no dev sentences for pos"),
+        ({"split": "dev"}, "no dev sentences"),
+        ({"model": "no-such-thing"}, "neither a run, an export nor an encoder"),
+        ({"model": "./no-such-folder"}, "neither a run, an export nor an encoder"),
+    ],
+)
+def test_what_cannot_be_done_is_said(change: dict, message: str) -> None:
+    given = {"model": small("tiny-bert", "eager"), "tasks": None, "split": "test", **change}
+    with pytest.raises(UserError, match=message):
+        probe(given["model"], texts.corpus(), given["tasks"], split=given["split"])

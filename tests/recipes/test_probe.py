@@ -1,0 +1,70 @@
+"""``stemcell probe`` on encoders, runs and exports, by one process and by two."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from stemcell.analysis import load
+from stemcell.probing.run import probe
+from tests.recipes.commands import Process, done, refused
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def probed(trained: Path, corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tables of a trained run."""
+    out = tmp_path_factory.mktemp("probe") / "new" / "tables"
+    result = done("probe", trained, "--data", corpus, "--split", "dev", "--out", out, "--samples", 20)
+    assert "best head" in result.out
+    assert f"probes: {out}" in result.out
+    return out
+
+
+def test_both_files_hold_the_table_that_python_gives(probed: Path, trained: Path, corpus: Path) -> None:
+    written = pd.read_csv(probed / "probe.csv", keep_default_na=False, na_values=[""])
+    pd.testing.assert_frame_equal(written, pd.read_parquet(probed / "probe.parquet"), check_dtype=False)
+    frame = probe(load(str(trained)), str(corpus), split="dev", samples=20)
+    pd.testing.assert_frame_equal(pd.read_parquet(probed / "probe.parquet"), frame, check_dtype=False)
+    assert sorted(path.name for path in probed.iterdir()) == ["probe-labels.csv", "probe.csv", "probe.parquet"]
+    assert set(frame.task) == {"pos", "ner", "dep", "con", "srl"}
+
+
+def test_two_processes_find_what_one_finds(probed: Path, trained: Path, corpus: Path, tmp_path: Path) -> None:
+    flags = ["--data", corpus, "--split", "dev", "--out", tmp_path, "--samples", 20, "--batch-sentences", 5]
+    result = Process("probe", trained, *flags, processes=2).wait()
+    assert result.code == 0, result.err
+    assert result.out.count("probes: ") == 1
+    one, two = (pd.read_parquet(folder / "probe.parquet") for folder in (probed, tmp_path))
+    places = ["task", "label", "layer", "head", "mode", "count", "score"]
+    pd.testing.assert_frame_equal(one[places], two[places], check_exact=True)
+    pd.testing.assert_frame_equal(one, two, rtol=0, atol=1e-12)
+
+
+def test_an_export_of_a_run_without_gates_scores_as_the_run(
+    probed: Path, trained: Path, corpus: Path, tmp_path: Path
+) -> None:
+    done("export", trained, "--out", tmp_path / "export")
+    done("probe", tmp_path / "export", "--data", corpus, "--split", "dev", "--out", tmp_path / "probe",
+         "--tasks", "dep,pos", "--samples", 0)  # fmt: skip
+    found, whole = (pd.read_parquet(folder / "probe.parquet") for folder in (tmp_path / "probe", probed))
+    whole = whole[whole.task.isin(["dep", "pos"])].reset_index(drop=True)
+    assert found.score.equals(whole.score)
+
+
+def test_an_encoder_that_nobody_trained(corpus: Path, tmp_path: Path) -> None:
+    done("probe", "tiny-roberta", "--data", corpus, "--tasks", "srl", "--out", tmp_path, "--samples", 0)
+    found = pd.read_csv(tmp_path / "probe.csv")
+    assert set(found["mode"]) == {"link"}
+    assert found.score.between(0, 1).all()
+
+
+def test_what_cannot_be_probed_is_refused(corpus: Path, tmp_path: Path) -> None:
+    assert "neither a run" in refused("probe", "no-such", "--data", corpus, "--out", tmp_path)
+    assert "did you mean 'srl'" in refused("probe", "tiny-bert", "--data", corpus, "--out", tmp_path, "--tasks", "slr")
+    assert "no-such" in refused("probe", "tiny-bert", "--data", tmp_path / "no-such", "--out", tmp_path)
+    (tmp_path / "file").write_text("")
+    assert "file" in refused("probe", "tiny-bert", "--data", corpus, "--out", tmp_path / "file", "--tasks", "pos")
