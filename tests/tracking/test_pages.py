@@ -25,7 +25,9 @@ def test_pages_show_the_default_store_and_end_with_a_signal(run_home: Path, tmp_
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    code = f"from stemcell.tracking.ui import serve; serve({port})"
+    # Where tests run in the background of a script, their children would not hear Ctrl-C.
+    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = f"{heard}; from stemcell.tracking.ui import serve; serve({port})"
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=tmp_path)
     assert process.stdout is not None
     try:
