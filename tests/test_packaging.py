@@ -23,6 +23,7 @@ COME_ALONG = {"huggingface-hub": "transformers", "sqlalchemy": "mlflow"}
 """Packages whose exceptions and settings are used because another package uses them: they change with that one."""
 UNSEEN = {
     "optuna": "for sweeps",
+    "pyarrow": "pandas writes Parquet with it",
     "sentencepiece": "transformers reads vocabularies with it",
 }
 """Dependencies that nothing here imports, and why they are there."""
