@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 import shutil
@@ -108,6 +109,20 @@ def test_runs_that_are_not_there(trained: Path, tmp_path: Path) -> None:
         assert "did you mean mtl5?" in message
     assert "not a run folder (it has no run.json)" in refused("evaluate", tmp_path)
     assert "MLflow" in refused("evaluate", "0" * 32)
+
+
+def test_a_read_only_disk_is_named(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, *arguments: object, **options: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
+
+    with monkeypatch.context() as patch:
+        for name in ("open", "unlink"):
+            real = getattr(Path, name)
+            patch.setattr(
+                Path, name, lambda path, *a, real=real, **k: (refuse if ".out." in path.name else real)(path, *a, **k)
+            )
+        message = refused("predict", trained, "--out", tmp_path / "out")
+    assert f"{tmp_path / 'out'}: cannot be written (Read-only file system); choose another folder" in message
 
 
 def test_what_a_run_cannot_do(trained: Path, copy: Path, tmp_path: Path) -> None:
