@@ -214,7 +214,7 @@ def _convert(name: str, value: Any, source: str) -> Any:
     elif isinstance(default, int):
         if isinstance(value, int) and not isinstance(value, bool):
             return value
-    elif name == "precision" and value is False:
+    elif name in ("precision", "prune") and value is False:
         # YAML 1.1 reads a bare `no` as false.
         return "no"
     elif isinstance(value, str) and not _NO_TEXT.search(value):
