@@ -63,6 +63,7 @@ def test_a_bad_file_names_line_and_remedy(tmp_path, text, message):
         ({"encoder_lr": -1.0}, "encoder-lr is -1.0"),
         ({"word_dropout": 1.0}, "word-dropout"),
         ({"precision": "fp8"}, "unknown precision"),
+        ({"experiment": "x" * 501}, "experiment has 501 characters: MLflow takes 500 at most"),
         ({"pos_column": "xps"}, "did you mean 'xpos'"),
     ],
 )
