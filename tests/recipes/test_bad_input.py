@@ -6,6 +6,7 @@ import errno
 import json
 import re
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -242,6 +243,20 @@ def test_odd_sentences_train_and_score_and_are_annotated(tmp_path: Path) -> None
     read_again = conllu.read(tmp_path / "out.conllu", Report())["dep"]
     assert [example.words for example in read_again] == words
     assert package.load(run).annotate(words)[1].dep == read_again[1].gold
+
+
+@pytest.mark.parametrize("closed", ["stdin", "stdout", "stderr"])
+def test_closed_streams_are_as_good_as_empty_ones(
+    trained: Path, copy: Path, monkeypatch: pytest.MonkeyPatch, closed: str
+) -> None:
+    from stemcell.cli.main import main
+
+    source = [] if closed == "stdin" else [str(copy / "README.txt")]
+    monkeypatch.setattr(sys, "argv", ["stemcell", "predict", str(trained), *source])
+    monkeypatch.setattr(sys, closed, None)
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert not end.value.code
 
 
 def test_a_sentence_without_words_is_refused(trained: Path) -> None:
