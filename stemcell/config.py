@@ -21,6 +21,7 @@ POS_COLUMNS = ("xpos", "upos")
 PRUNING = ("no", "dynamic", "static")
 GATES = ("joint", "per-task")
 PRUNED_ENCODER_LR = 1e-5
+EXPERIMENT_LENGTH = 500
 ENCODER_HELP = (
     "bert, roberta, electra, deberta, deberta-v3, modernbert, xlm-r, minilm, tiny-bert, tiny-roberta, tiny-electra, "
     "tiny-deberta, a hub name or a local folder."
@@ -118,6 +119,9 @@ class RunConfig:
         self._require("gate_low", -float("inf") < self.gate_low < 0, "below 0, or no gate could close")
         self._require("gate_high", 1 < self.gate_high < float("inf"), "above 1, or no gate could open wholly")
         self._require("gate_open", 0 <= self.gate_open < 1, "from 0 to below 1")
+        if len(self.experiment) > EXPERIMENT_LENGTH:
+            count = len(self.experiment)
+            raise UserError(f"experiment has {count} characters: MLflow takes {EXPERIMENT_LENGTH} at most")
         if self.prune == "static" and not self.from_run:
             raise UserError("prune is static: it starts from a trained run; name it with --from RUN")
 
@@ -219,7 +223,7 @@ def _convert(name: str, value: Any, source: str) -> Any:
     elif isinstance(default, int):
         if isinstance(value, int) and not isinstance(value, bool):
             return value
-    elif name == "precision" and value is False:
+    elif name in ("precision", "prune") and value is False:
         # YAML 1.1 reads a bare `no` as false.
         return "no"
     elif isinstance(value, str) and not _NO_TEXT.search(value):

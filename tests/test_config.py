@@ -16,9 +16,10 @@ def test_yaml_round_trip(tmp_path):
 
 def test_numbers_and_lists_as_people_write_them(tmp_path):
     path = tmp_path / "c.yaml"
-    path.write_text("encoder_lr: 5e-5\ntasks: pos, dep\nprecision: no\nepochs: 3\n")
+    path.write_text("encoder_lr: 5e-5\ntasks: pos, dep\nprecision: no\nprune: no\nepochs: 3\n")
     config = from_dict(read_yaml(path))
-    assert (config.encoder_lr, config.tasks, config.precision, config.epochs) == (5e-5, ("pos", "dep"), "no", 3)
+    assert (config.encoder_lr, config.tasks, config.epochs) == (5e-5, ("pos", "dep"), 3)
+    assert (config.precision, config.prune) == ("no", "no")
 
 
 @pytest.mark.parametrize(
@@ -62,6 +63,7 @@ def test_a_bad_file_names_line_and_remedy(tmp_path, text, message):
         ({"encoder_lr": -1.0}, "encoder-lr is -1.0"),
         ({"word_dropout": 1.0}, "word-dropout"),
         ({"precision": "fp8"}, "unknown precision"),
+        ({"experiment": "x" * 501}, "experiment has 501 characters: MLflow takes 500 at most"),
         ({"pos_column": "xps"}, "did you mean 'xpos'"),
     ],
 )

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count, islice
 from pathlib import Path
 from typing import IO
@@ -75,10 +75,13 @@ def _output(out: Path | None) -> Iterator[IO[str]]:
             yield handle
         return
     temporary = out.with_name(f".{out.name}.{os.getpid()}")
-    try:
-        with disk_errors(out):
+    with disk_errors(out):
+        try:
             with temporary.open("w", encoding="utf-8", newline="\n") as handle:
                 yield handle
             temporary.replace(out)
-    finally:
-        temporary.unlink(missing_ok=True)
+        except BaseException:
+            # Where nothing can be written, nothing can be removed: that is not what went wrong.
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise

@@ -47,6 +47,9 @@ def _options(
 
 def main() -> None:
     """Run the command line; exit 2 with one message on a :class:`UserError`, 130 on Ctrl-C."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # closed by whoever started us: nothing to read, and nobody listens
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # As files are written, whatever the locale; file names may hold what is not UTF-8.

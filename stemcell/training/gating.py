@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stemcell.config import RunConfig
+from stemcell.config import FIELDS, RunConfig
 from stemcell.figures.frames import caption, film_of, frame
 from stemcell.heads.maps import KEPT, TABLE_COLUMNS, GateHistory, matrix, read_gates, table_rows
 from stemcell.model import MultiTaskModel
@@ -16,6 +16,11 @@ from stemcell.tracking.folder import RunFolder
 from stemcell.tracking.tracker import Tracker
 from stemcell.training.display import say
 
+# Fields that say how gates are trained.
+GATE_FIELDS = (
+    "gates", "l0_penalty", "overlap_penalty", "gate_lr", "gate_temperature", "gate_low", "gate_high", "gate_open",
+    "balance_penalty",
+)  # fmt: skip
 # A gate closes when log alpha has fallen by about this much from 0, and Adam moves it by its rate a step.
 WAY = 3.0
 
@@ -29,6 +34,18 @@ def cannot_close(config: RunConfig, steps: int) -> list[str]:
         f"{steps * config.gate_lr:.2g}, and closing takes {WAY:g}; give --gate-lr {_rounded_up(2 * WAY / steps):g} or "
         "more, or train longer"
     ]
+
+
+def without_effect(config: RunConfig) -> list[str]:
+    """A warning where fields are set that matter to gates alone, and there are none that they could matter to."""
+    if config.prune == "no":
+        names, what = list(GATE_FIELDS), "give --prune"
+    elif config.gates == "joint":
+        names, what = ["overlap_penalty"], "give --gates per-task"
+    else:
+        return []
+    given = [f"--{name.replace('_', '-')}" for name in names if getattr(config, name) != FIELDS[name].default]
+    return [f"WARNING: {', '.join(given)} without effect; {what}, or leave it out"] if given else []
 
 
 def gate_values(model: MultiTaskModel) -> dict[str, np.ndarray]:

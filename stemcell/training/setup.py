@@ -25,7 +25,7 @@ from stemcell.tasks.protocol import Labels
 from stemcell.training.batches import length_batches, padding_waste
 from stemcell.training.data import TrainingData
 from stemcell.training.evaluation import EvaluationData
-from stemcell.training.gating import cannot_close
+from stemcell.training.gating import cannot_close, without_effect
 from stemcell.training.sampling import Schedule
 
 
@@ -108,6 +108,7 @@ def describe(setup: Setup, config: RunConfig) -> list[str]:
         f"{config.encoder}: {parameters / 1e6:.1f} M parameters with {len(setup.training)} decoder(s); "
         f"{setup.schedule.steps_per_epoch} steps an epoch"
     )
+    lines += without_effect(config)
     if config.prune != "no":
         steps = setup.schedule.steps_per_epoch * config.epochs
         if config.gates == "per-task":

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +110,20 @@ def test_runs_that_are_not_there(trained: Path, tmp_path: Path) -> None:
         assert "did you mean mtl5?" in message
     assert "not a run folder (it has no run.json)" in refused("evaluate", tmp_path)
     assert "MLflow" in refused("evaluate", "0" * 32)
+
+
+def test_a_read_only_disk_is_named(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, *arguments: object, **options: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
+
+    with monkeypatch.context() as patch:
+        for name in ("open", "unlink"):
+            real = getattr(Path, name)
+            patch.setattr(
+                Path, name, lambda path, *a, real=real, **k: (refuse if ".out." in path.name else real)(path, *a, **k)
+            )
+        message = refused("predict", trained, "--out", tmp_path / "out")
+    assert f"{tmp_path / 'out'}: cannot be written (Read-only file system); choose another folder" in message
 
 
 def test_what_a_run_cannot_do(trained: Path, copy: Path, tmp_path: Path) -> None:
@@ -227,6 +243,20 @@ def test_odd_sentences_train_and_score_and_are_annotated(tmp_path: Path) -> None
     read_again = conllu.read(tmp_path / "out.conllu", Report())["dep"]
     assert [example.words for example in read_again] == words
     assert package.load(run).annotate(words)[1].dep == read_again[1].gold
+
+
+@pytest.mark.parametrize("closed", ["stdin", "stdout", "stderr"])
+def test_closed_streams_are_as_good_as_empty_ones(
+    trained: Path, copy: Path, monkeypatch: pytest.MonkeyPatch, closed: str
+) -> None:
+    from stemcell.cli.main import main
+
+    source = [] if closed == "stdin" else [str(copy / "README.txt")]
+    monkeypatch.setattr(sys, "argv", ["stemcell", "predict", str(trained), *source])
+    monkeypatch.setattr(sys, closed, None)
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert not end.value.code
 
 
 def test_a_sentence_without_words_is_refused(trained: Path) -> None:

@@ -207,6 +207,21 @@ def test_too_few_steps_to_close_a_gate_are_said_before(flags: list[Any], tmp_pat
     assert "WARNING" not in done(*flags, tmp_path / "more", "--gate-lr", 0.4, "--epochs", 1).err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "warning"),
+    [
+        (["--prune", "no"], "WARNING: --l0-penalty, --gate-lr without effect; give --prune, or leave it out"),
+        (["--overlap-penalty", 1], "WARNING: --overlap-penalty without effect; give --gates per-task, or leave it out"),
+        (["--overlap-penalty", 1, "--gates", "per-task"], ""),
+        ([], ""),
+    ],
+)
+def test_what_has_no_effect_is_said(flags: list[Any], tmp_path: Path, arguments: list[Any], warning: str) -> None:
+    err = done(*flags, tmp_path / "run", "--epochs", 1, *arguments).err
+    assert warning in err
+    assert bool(warning) == ("without effect" in err)
+
+
 @pytest.mark.parametrize("flag", ["--gate-lr", "--l0-penalty"])
 def test_gates_that_are_not_finite_are_told_from_a_loss(flags: list[Any], tmp_path: Path, flag: str) -> None:
     message = refused(*flags, tmp_path / "run", flag, 1e300)
