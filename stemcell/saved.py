@@ -29,7 +29,8 @@ from stemcell.config import RunConfig, from_dict, to_dict
 from stemcell.encoders.load import Attention, from_description
 from stemcell.errors import UserError
 from stemcell.files import intact, read_json, sha256
-from stemcell.heads.gates import JOINT, Gates, HardConcrete
+from stemcell.heads.gates import Gates, HardConcrete
+from stemcell.heads.maps import JOINT
 from stemcell.model import MultiTaskModel, build_decoders
 from stemcell.tasks.protocol import Labels
 from stemcell.tracking.folder import RunFolder, find_run
@@ -142,7 +143,8 @@ def inherited(values: dict[str, Any]) -> dict[str, Any]:
     source = to_dict(config)
     for field in ("encoder", "tasks"):
         given = to_dict(from_dict({field: values[field]}))[field] if field in values else source[field]
-        if sorted(given) != sorted(source[field]):
+        wanted, own = (set(value) if field == "tasks" else value for value in (given, source[field]))
+        if wanted != own:
             raise UserError(
                 f"{path}: its {field} is {_shown(source[field])}, not {_shown(given)}; "
                 f"leave --{field} out, or start from another run"

@@ -24,6 +24,20 @@ def run_home_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield home
 
 
+@pytest.fixture(scope="session", autouse=True)
+def one_thread(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Small models gain nothing from threads, which wait for each other where processes share cores."""
+    import torch
+
+    if any(item.get_closest_marker("benchmark") for item in request.session.items):
+        yield
+        return
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of real corpora and cases, for tests marked ``shared``; without it they are skipped."""

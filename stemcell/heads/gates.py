@@ -18,9 +18,7 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from stemcell.encoders.words import WordEncoder
-
-JOINT = "joint"
-"""Name of the one set of gates that all tasks share."""
+from stemcell.heads.maps import JOINT
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +51,6 @@ class HardConcrete:
         """The parameter that gives a gate this probability of being open."""
         odds = math.log(open_probability) - math.log1p(-open_probability)
         return odds + self.temperature * math.log(-self.low / self.high)
-
-    @property
-    def closes_below(self) -> float:
-        """The parameter at which the evaluation gate reaches 0."""
-        return math.log(-self.low / self.high)
 
     def _stretched(self, share: Tensor) -> Tensor:
         return (share * (self.high - self.low) + self.low).clamp(0.0, 1.0)
@@ -102,6 +95,10 @@ class Gates(nn.Module):
         """Whether each task has a set of its own."""
         return JOINT not in self.log_alpha
 
+    def set_of(self, task: str) -> str:
+        """The name of the set that a task's gates are in."""
+        return task if self.per_task else JOINT
+
     def attach(self, encoder: WordEncoder) -> None:
         """Gate an encoder's heads from now on, until :meth:`detach`."""
         for layer, projection in enumerate(encoder.output_projections()):
@@ -114,11 +111,11 @@ class Gates(nn.Module):
 
     def choose(self, task: str) -> None:
         """Use the gates of a task from now on."""
-        self._chosen = task if self.per_task else JOINT
+        self._chosen = self.set_of(task)
 
     def parameter(self, task: str) -> nn.Parameter:
         """The parameters that a task's gates have."""
-        return self.log_alpha[task if self.per_task else JOINT]
+        return self.log_alpha[self.set_of(task)]
 
     def draw(self, task: str, noise: Tensor) -> None:
         """Sample a task's gates, to be used until :meth:`settle`; ``noise`` as :meth:`HardConcrete.sample` takes it."""

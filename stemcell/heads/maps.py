@@ -13,6 +13,8 @@ from stemcell.files import intact, read_json
 from stemcell.tracking.folder import RunFolder
 
 TABLE_COLUMNS = ["step", "set", "layer", "head", "gate", "kept"]
+JOINT = "joint"
+"""Name of the one set of gates that all tasks share."""
 KEPT = 1e-3
 """A head counts as kept where its evaluation gate exceeds this (METHOD section 5)."""
 
@@ -73,7 +75,7 @@ def read_gates(run: RunFolder) -> GateHistory:
     histories: dict[str, list[np.ndarray]] = {}
     for evaluation, step in enumerate(steps, 1):
         with intact(found[step]):
-            rows = read_json(found[step])["data"]
+            _, rows = run.read_table(f"gates/{found[step].stem}")
             shape = max(row[2] for row in rows), max(row[3] for row in rows)
             for name in dict.fromkeys(row[1] for row in rows):
                 values = np.full(shape, np.nan)

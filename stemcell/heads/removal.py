@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from stemcell.errors import UserError, unknown
-from stemcell.heads.gates import JOINT
+from stemcell.heads.maps import JOINT
 from stemcell.model import MultiTaskModel
 
 

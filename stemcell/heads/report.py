@@ -16,12 +16,10 @@ from stemcell.corpora.layers import LAYERS
 from stemcell.encoders.names import HUB
 from stemcell.errors import UserError
 from stemcell.files import intact
-from stemcell.heads.maps import GateHistory, read_gates
+from stemcell.heads.maps import JOINT, GateHistory, read_gates
 from stemcell.heads.overlap import Consistency, Overlap, consistency, kept, layer_use, most, overlap
 from stemcell.tracking.folder import find_run
 
-JOINT = "joint"
-"""As in :mod:`.gates`, which takes torch along."""
 NO_MATTER = {"seed", "out", "from_run", "experiment", "preset", "checkpoint_minutes", "gradient_checkpointing"}
 """Settings that may differ between runs of one model; a preset's own settings are all in the configuration too."""
 

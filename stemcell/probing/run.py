@@ -19,7 +19,6 @@ from stemcell.encoders.names import NAMES, TINY
 from stemcell.encoders.words import WordEncoder
 from stemcell.errors import UserError, unknown
 from stemcell.files import disk_errors, write_atomic
-from stemcell.heads.gates import JOINT
 from stemcell.heads.maps import KEPT, matrix
 from stemcell.model import MultiTaskModel
 from stemcell.probing.items import Text
@@ -253,7 +252,7 @@ def _open_heads(target: MultiTaskModel, task: str, kept: list[list[int]], width:
     if gates is None:
         values = [1.0] * sum(map(len, kept))
     else:
-        values = gates.values()[task if gates.per_task else JOINT].tolist()
+        values = gates.values()[gates.set_of(task)].tolist()
     return matrix(values, kept, width) > KEPT
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -137,7 +137,7 @@ def _bounds(samples: np.ndarray) -> np.ndarray:
         return np.nanpercentile(samples[1:], [2.5, 97.5], axis=0)
 
 
-def best_table(labels: pd.DataFrame, titles: Mapping[str, str] | None = None) -> str:
+def best_table(labels: pd.DataFrame) -> str:
     """Best heads as text, the labels of each task by count."""
     from io import StringIO
 

@@ -48,7 +48,7 @@ def _expected(encoder: WordEncoder, corpus: texts.Corpus) -> dict[tuple[str, str
     return found
 
 
-def compare(cells: pd.DataFrame, wanted: dict[tuple[str, str], dict]) -> None:
+def assert_equal(cells: pd.DataFrame, wanted: dict[tuple[str, str], dict]) -> None:
     assert {tuple(pair) for pair in cells[["task", "mode"]].drop_duplicates().values} == set(wanted)
     assert len(cells) == sum(map(len, wanted.values()))
     for row in cells.itertuples():
@@ -65,7 +65,7 @@ def compare(cells: pd.DataFrame, wanted: dict[tuple[str, str], dict]) -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_all_probes_are_those_of_plain_loops(family: str, sentences: int) -> None:
     result = probe_all(small(family, "eager"), texts.corpus(), sentences=sentences, samples=20)
-    compare(result.cells, expected(family))
+    assert_equal(result.cells, expected(family))
     assert result.cells.label[result.cells.task == "pos"].unique().tolist() == ["''", "IN", "NEW", "NN", "VB"]
 
 
@@ -78,7 +78,7 @@ def test_the_references_distinguish_heads() -> None:
 
 def test_fused_attention_is_turned_off_for_the_pass_and_on_again() -> None:
     encoder = small("tiny-bert", "sdpa")
-    compare(probe_all(encoder, texts.corpus(), samples=0).cells, expected("tiny-bert"))
+    assert_equal(probe_all(encoder, texts.corpus(), samples=0).cells, expected("tiny-bert"))
     assert encoder.model.config._attn_implementation == "sdpa"
 
 
@@ -93,4 +93,4 @@ def test_real_text_and_real_weights(shared) -> None:
         "test": {task: list(layer.take(40)) for task, layer in found["dev"].items()},
     }
     encoder = load_encoder("minilm", attention="eager")
-    compare(probe_all(encoder, corpus, samples=0).cells, _expected(encoder, corpus))
+    assert_equal(probe_all(encoder, corpus, samples=0).cells, _expected(encoder, corpus))

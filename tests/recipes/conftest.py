@@ -13,17 +13,6 @@ TRAINED = ("--encoder", "tiny-bert", "--epochs", "2", "--batch-sentences", "8", 
 
 
 @pytest.fixture(scope="session", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Small models gain nothing from threads, which wait for each other where processes share cores."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
-@pytest.fixture(scope="session", autouse=True)
 def patience() -> Iterator[None]:
     """However busy the machine, a run's end waits until MLflow has everything."""
     with pytest.MonkeyPatch.context() as patch:

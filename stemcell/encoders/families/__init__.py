@@ -92,6 +92,7 @@ def family_of(config: PreTrainedConfig) -> Family:
         raise UserError(
             f"the encoder family '{kind}' has no adapter yet (known: {', '.join(FAMILIES)}). An adapter is one module "
             "in stemcell/encoders/families that says how long an input may be, how large a head is, which linear "
-            "layer of each attention block takes the heads' concatenated context vectors, and how heads are cut out"
+            "layer of each attention block takes the heads' concatenated context vectors, where attention weights "
+            "are, and how heads are cut out"
         )
     return FAMILIES[kind]
