@@ -245,8 +245,9 @@ class RunFolder:
 
     def _inside(self, part: str, name: str) -> Path:
         root = self.path / part
-        path = Path(os.path.normpath(root / name))
-        if root not in path.parents:
+        path = root / name
+        # Both made plain, since a run's own path may have `..` in it.
+        if Path(os.path.normpath(root)) not in Path(os.path.normpath(path)).parents:
             raise ValueError(f"{name}: must be a name under {part}/")
         return path
 

@@ -40,6 +40,17 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
         run.table("../run", [], [])
 
 
+def test_a_folder_may_be_named_by_way_of_another(tmp_path: Path) -> None:
+    (tmp_path / "beside").mkdir()
+    run = made(tmp_path / "beside" / ".." / "run")
+    run.table("scores", ["f1"], [[1.0]])
+    run.artifact("gates/labels.json", {})
+    assert run.read_table("scores") == (["f1"], [[1.0]])
+    assert (tmp_path / "run" / "artifacts" / "gates" / "labels.json").is_file()
+    with pytest.raises(ValueError, match="under tables"):
+        run.table("../run", [], [])
+
+
 def test_a_resume_notes_what_it_changes(tmp_path: Path) -> None:
     run = made(tmp_path / "run")
     run.note_changes(CONFIG)
