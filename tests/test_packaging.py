@@ -110,7 +110,7 @@ def test_the_workflow_runs_what_there_is() -> None:
     from stemcell.encoders.names import TINY
 
     jobs = workflow()["jobs"]
-    assert jobs.keys() == {"lint", "tests", "smoke"}
+    assert jobs.keys() == {"lint", "tests", "smoke", "docker"}
     assert tuple(jobs["smoke"]["strategy"]["matrix"]["encoder"]) == TINY
     oldest = jobs["tests"]["strategy"]["matrix"]["python"][0]
     assert PROJECT["requires-python"] == f">={oldest}"
