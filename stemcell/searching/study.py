@@ -1,9 +1,8 @@
-"""A study and its trials: who may take the next one, which have lost their worker, and what has become of each.
+"""A study and its trials: who may take which, whose worker is dead, and what becomes of each.
 
-A *slot* is one configuration to be tried; a study has as many as ``--trials`` says. A trial whose worker was killed is
-failed in Optuna and queued again with the same parameters: a new trial of the same slot, which goes on in the same run
-folder. A slot is named by the number of its first trial. Where machines that share nothing but a database take the last
-slot at once, the later one is given back (``surplus``).
+A study is made with all its trials, waiting. So a trial is taken by one worker alone, whatever the storage, and there are
+never more nor fewer than were asked for. A trial whose worker was killed is taken over by another under its number, with
+its parameters, and goes on in its run folder.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import os
 import socket
 import time
 import uuid
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,12 +28,10 @@ if TYPE_CHECKING:
 IDENTITY = "stemcell"
 # Seconds between signs of life, and without one until a worker on another machine counts as dead.
 BEAT, GRACE = 15.0, 90.0
-# A trial whose process dies (out of the machine's memory, say) is tried so often in all.
-ATTEMPTS = 3
 
 
 def make_sampler(sampler: Sampler, number: int) -> BaseSampler:
-    """The sampler of one trial: seeded by study and trial, since a seed alone would repeat the first trials on resume."""
+    """The sampler of one trial: seeded by sweep and trial, since a seed alone would repeat the first trials on resume."""
     import numpy as np
     from optuna.samplers import NSGAIISampler, RandomSampler, TPESampler
 
@@ -56,7 +53,7 @@ def make_pruner(pruner: Pruner) -> BasePruner:
 
 
 def identity(sweep: Sweep, config: dict[str, Any], corpus: str) -> dict[str, Any]:
-    """What makes two studies the same: space, fixed fields, objectives, seed and corpus; not how many trials."""
+    """What makes two sweeps the same: space, fixed fields, objectives, sampler and corpus; not how many trials."""
     fixed = {name: value for name, value in config.items() if name not in ("data", "out", "experiment", *sweep.space)}
     return {
         "space": describe(sweep.space),
@@ -68,22 +65,40 @@ def identity(sweep: Sweep, config: dict[str, Any], corpus: str) -> dict[str, Any
     }
 
 
-def differences(one: dict[str, Any], other: dict[str, Any], prefix: str = "") -> list[str]:
-    """What differs between two identities, as text."""
+def check_same(before: dict[str, Any], now: dict[str, Any], where: str) -> None:
+    """Check that a sweep that is there already is the one meant.
+
+    Raises:
+        UserError: if it is another; says what differs.
+    """
+    if before["corpus"] != now["corpus"]:
+        raise UserError(
+            f"{where}: the corpus is not the one that this sweep began with ({now['corpus'][:12]} instead of "
+            f"{before['corpus'][:12]}); restore it, or begin another sweep with --name"
+        )
+    if changed := _differences(before, now):
+        what = "; ".join(changed[:3])
+        raise UserError(f"{where}: a sweep of this name is there and is another one: {what}; give another --name")
+
+
+def _differences(one: dict[str, Any], other: dict[str, Any], prefix: str = "") -> list[str]:
     found = []
     for key in dict.fromkeys((*one, *other)):
         first, second = one.get(key), other.get(key)
         if first == second:
             continue
-        if isinstance(first, dict) and isinstance(second, dict) and prefix != "space.":
-            found += differences(first, second, f"{prefix}{key}.")
+        if isinstance(first, dict) and isinstance(second, dict):
+            found += _differences(first, second, f"{prefix}{key}.")
         else:
-            values = (str(value)[:12] if key == "corpus" else value for value in (first, second))
-            found.append(f"{prefix}{key} was {{}} and is {{}}".format(*values))
+            found.append(f"{prefix}{key} was {_shown(first)} and is {_shown(second)}")
     return found
 
 
-def load(storage: BaseStorage, name: str, sweep: Sweep) -> Study | None:
+def _shown(value: Any) -> str:
+    return "nothing" if value is None else ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def find(storage: BaseStorage, name: str, sweep: Sweep) -> Study | None:
     """The study of a name, if it is there."""
     import optuna
 
@@ -93,76 +108,85 @@ def load(storage: BaseStorage, name: str, sweep: Sweep) -> Study | None:
         return None
 
 
-def create(storage: BaseStorage, name: str, sweep: Sweep, known: dict[str, Any], parent: str) -> Study:
-    """Make a study; raises optuna.exceptions.DuplicatedStudyError if another machine was quicker."""
+def known(study: Study, where: str) -> dict[str, Any]:
+    """The identity of a study, with the id of its parent run as ``parent``.
+
+    Raises:
+        UserError: if stemcell has not made it.
+    """
+    deadline = time.monotonic() + 30
+    while (record := study.user_attrs.get(IDENTITY)) is None:
+        # Another machine may be making it this moment.
+        if time.monotonic() > deadline or study.get_trials(deepcopy=False):
+            raise UserError(f"{where}: its study '{study.study_name}' was not made by stemcell; give another --name")
+        time.sleep(0.5)
+    return dict(record)
+
+
+def make(storage: BaseStorage, name: str, sweep: Sweep, record: dict[str, Any]) -> Study:
+    """Make a study, or find the one that another machine has made this moment."""
     import optuna
 
     directions = ["maximize", "minimize"][: len(sweep.objectives)]
     pruner = make_pruner(sweep.pruner)
-    study = optuna.create_study(study_name=name, storage=storage, directions=directions, pruner=pruner)
+    try:
+        study = optuna.create_study(study_name=name, storage=storage, directions=directions, pruner=pruner)
+    except optuna.exceptions.DuplicatedStudyError:
+        study = optuna.load_study(study_name=name, storage=storage, pruner=pruner)
+        known(study, name)
+        return study
     study.set_metric_names(list(sweep.objectives))
-    study.set_user_attr(IDENTITY, {**known, "parent": parent})
+    study.set_user_attr(IDENTITY, record)
     return study
 
 
-def check_same(study: Study, known: dict[str, Any], where: str) -> str:
-    """Check that a study is the one meant, and return its parent run's id.
-
-    Raises:
-        UserError: if it is another, and what differs.
-    """
-    deadline = time.monotonic() + 60
-    while (before := study.user_attrs.get(IDENTITY)) is None:
-        # Made this moment on another machine, or not by us.
-        if time.monotonic() > deadline or study.get_trials(deepcopy=False):
-            raise UserError(f"{where}: its study '{study.study_name}' was not made by stemcell; give another --name")
-        time.sleep(1)
-    before = dict(before)
-    parent = str(before.pop("parent"))
-    if changed := differences(before, known):
-        corpus = "; the corpus has changed: restore it" if before["corpus"] != known["corpus"] else ""
-        raise UserError(
-            f"{where}: the sweep '{study.study_name}' there is another one ({'; '.join(changed[:3])}){corpus}; "
-            "give another --name"
-        )
-    return parent
+def fill(study: Study, total: int) -> None:
+    """Let trials wait until there are so many; what two machines add too many is never taken."""
+    for _ in range(total - len(study.get_trials(deepcopy=False))):
+        study.enqueue_trial({})
 
 
-@dataclass
 class Worker:
-    """This process, as others tell that it lives: by a lock on this machine, by beats on others."""
+    """This process, as others tell that it lives: by a lock on this machine, by beats on others.
 
-    folder: Path
-    beats: int = 0
+    ``settle``: the seconds in which workers that take over the same trial see each other, where no lock keeps them apart.
+    """
 
-    def __post_init__(self) -> None:
+    def __init__(self, folder: Path, settle: float = 0.0) -> None:
         from filelock import FileLock
 
+        self.settle = settle
         self.host = socket.gethostname()
         self.name = f"{self.host}-{os.getpid()}-{uuid.uuid4().hex[:6]}"
-        self.file = self.folder / ".workers" / f"{self.name}.lock"
-        self.file.parent.mkdir(parents=True, exist_ok=True)
-        self._lock = FileLock(self.file)
+        self._file = folder / ".workers" / f"{self.name}.lock"
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = FileLock(self._file)
         self._lock.acquire()
-        self._last = -BEAT
+        self._last, self._beats = -BEAT, 0
         self._seen: dict[str, tuple[Any, float]] = {}
 
     def beat(self, study: Study) -> None:
         """Give a sign of life, if it is time for one."""
         if time.monotonic() - self._last >= BEAT:
-            self.beats += 1
-            study.set_user_attr(f"beat:{self.name}", self.beats)
+            self._beats += 1
+            study.set_user_attr(f"beat:{self.name}", self._beats)
             self._last = time.monotonic()
 
     def mark(self) -> dict[str, str]:
         """What is noted with a trial that this worker runs."""
-        return {"name": self.name, "host": self.host, "lock": str(self.file)}
+        return {"name": self.name, "host": self.host, "lock": str(self._file)}
+
+    def gone(self) -> dict[str, Any]:
+        """What is noted with a trial that this worker leaves unfinished."""
+        return {**self.mark(), "gone": True}
 
     def dead(self, trial: FrozenTrial, beats: dict[str, Any]) -> bool:
-        """Whether the worker of a running trial is no more."""
+        """Whether nobody runs a trial that is said to be running."""
         from filelock import FileLock, Timeout
 
         worker = trial.user_attrs.get("worker")
+        if worker and worker.get("gone"):
+            return True
         if worker and worker["name"] == self.name:
             return False
         if worker and worker["host"] == self.host and Path(worker["lock"]).exists():
@@ -181,92 +205,78 @@ class Worker:
     def leave(self) -> None:
         """Be gone: nothing of it runs any more."""
         self._lock.release()
-        self.file.unlink(missing_ok=True)
+        self._file.unlink(missing_ok=True)
 
 
-def slot(trial: FrozenTrial) -> int:
-    """The number of the first trial of this trial's slot."""
-    return int(trial.user_attrs.get("slot", trial.number))
+def first(study: Study, total: int) -> list[FrozenTrial]:
+    """The trials that were asked for."""
+    return sorted(study.get_trials(deepcopy=False), key=lambda trial: trial.number)[:total]
 
 
-def slots(study: Study) -> dict[int, FrozenTrial]:
-    """The last trial of each slot."""
-    trials = [trial for trial in study.get_trials(deepcopy=False) if not trial.user_attrs.get("surplus")]
-    return {slot(trial): trial for trial in sorted(trials, key=lambda trial: trial.number)}
+def claim(study: Study, storage: BaseStorage, sweep: Sweep, worker: Worker, total: int) -> Trial | None:
+    """Take a trial whose worker is dead, or else one that waits, with its parameters; None if there is none now."""
+    from optuna.exceptions import UpdateFinishedTrialError
+    from optuna.trial import Trial, TrialState
+
+    trials, beats = first(study, total), study.user_attrs
+    lost = [t for t in trials if t.state == TrialState.RUNNING and worker.dead(t, beats)]
+    waiting = [t for t in trials if t.state == TrialState.WAITING]
+    study_id = storage.get_study_id_from_name(study.study_name)
+    for frozen in (*lost, *waiting):
+        study.sampler = make_sampler(sweep.sampler, frozen.number)
+        trial_id = storage.get_trial_id_from_study_id_trial_number(study_id, frozen.number)
+        try:
+            if frozen.state == TrialState.WAITING and not storage.set_trial_state_values(trial_id, TrialState.RUNNING):
+                continue
+            trial = Trial(study, trial_id)
+            trial.set_user_attr("worker", worker.mark())
+            if frozen.state == TrialState.RUNNING and not _ours(storage, trial_id, worker):
+                continue
+            _suggest(trial, sweep)
+            return trial
+        except UpdateFinishedTrialError:
+            # Another worker was quicker, and its trial has ended since.
+            continue
+    return None
 
 
-def mend(study: Study, worker: Worker) -> None:
-    """Fail the trials whose workers are dead, and queue every trial that was lost again; under the sweep's lock."""
-    from optuna.trial import TrialState
-
-    trials = study.get_trials(deepcopy=False)
-    beats = study.user_attrs
-    for trial in trials:
-        if trial.state == TrialState.RUNNING and worker.dead(trial, beats):
-            lose(study, trial.number, "its worker was killed")
-    trials = study.get_trials(deepcopy=False)
-    retried = {trial.user_attrs.get("retries") for trial in trials}
-    for trial in trials:
-        lost = trial.state == TrialState.FAIL and trial.user_attrs.get("lost") and not trial.user_attrs.get("surplus")
-        if lost and trial.number not in retried:
-            attributes = {"slot": slot(trial), "retries": trial.number}
-            study.enqueue_trial(dict(trial.params), user_attrs=attributes)
+def _ours(storage: BaseStorage, trial_id: int, worker: Worker) -> bool:
+    """Whether it is this worker that took a trial over, and no other in the same moment."""
+    time.sleep(worker.settle)
+    return bool(storage.get_trial_user_attrs(trial_id).get("worker") == worker.mark())
 
 
-def lose(study: Study, number: int, reason: str) -> None:
-    """Fail a trial that is to be run again."""
-    attribute(study, number, "lost", reason)
-    finish(study, number)
+def _suggest(trial: Trial, sweep: Sweep) -> None:
+    from optuna.distributions import FloatDistribution, IntDistribution
+
+    for name, part in distributions(sweep.space).items():
+        if isinstance(part, FloatDistribution):
+            trial.suggest_float(name, part.low, part.high, log=part.log)
+        elif isinstance(part, IntDistribution):
+            trial.suggest_int(name, part.low, part.high, log=part.log)
+        else:
+            trial.suggest_categorical(name, part.choices)  # type: ignore[attr-defined]
 
 
-def finish(study: Study, number: int, values: list[float] | None = None, pruned: bool = False) -> None:
-    """Tell Optuna how a trial ended; again, or after another machine has said so, it is nothing."""
+def finish(study: Study, trial: Trial, values: Sequence[float] | None = None, pruned: bool = False) -> None:
+    """Tell Optuna how a trial ended; after another machine has said so, it is nothing."""
     from optuna.trial import TrialState
 
     state = TrialState.COMPLETE if values else TrialState.PRUNED if pruned else TrialState.FAIL
-    study.tell(number, values, state=state, skip_if_finished=True)
+    study.tell(trial, values, state=state, skip_if_finished=True)
 
 
-def attribute(study: Study, number: int, name: str, value: Any) -> None:
-    """Note something with a trial that is not this process' own."""
-    storage = study._storage
-    trial_id = storage.get_trial_id_from_study_id_trial_number(study._study_id, number)
-    storage.set_trial_user_attr(trial_id, name, value)
+def feasible(trial: FrozenTrial) -> bool:
+    """Whether a trial keeps the budget of heads, if there is one."""
+    return all(value <= 0 for value in trial.constraints.values())
 
 
-def crashes(study: Study, of: int) -> int:
-    """How often a slot's process has died by itself."""
-    trials = study.get_trials(deepcopy=False)
-    return sum(slot(trial) == of and trial.user_attrs.get("lost", "").startswith("died") for trial in trials)
-
-
-def claim(study: Study, sweep: Sweep, worker: Worker) -> Trial | None:
-    """Take a trial that was queued again or else a new one, with its parameters; under the sweep's lock.
-
-    Returns:
-        None if the study has all its trials.
-    """
+def best(trials: Sequence[FrozenTrial]) -> FrozenTrial | None:
+    """The finished trial of highest dev average within the budget; else the one that is nearest to it."""
     from optuna.trial import TrialState
 
-    trials = study.get_trials(deepcopy=False)
-    waiting = any(trial.state == TrialState.WAITING for trial in trials)
-    if not waiting and len(slots(study)) >= sweep.trials:
-        return None
-    trial = study.ask()
-    trial.set_user_attr("worker", worker.mark())
-    frozen = next(t for t in study.get_trials(deepcopy=False) if t.number == trial.number)
-    if _surplus(study, frozen, sweep.trials):
-        trial.set_user_attr("surplus", True)
-        finish(study, trial.number)
-        return None
-    study.sampler = make_sampler(sweep.sampler, slot(frozen) if frozen.user_attrs.get("retries") else trial.number)
-    for name, distribution in distributions(sweep.space).items():
-        trial._suggest(name, distribution)
-    return trial
-
-
-def _surplus(study: Study, trial: FrozenTrial, total: int) -> bool:
-    before = [t for t in study.get_trials(deepcopy=False) if t.number < trial.number and not t.user_attrs.get("surplus")]
-    if (retries := trial.user_attrs.get("retries")) is not None:
-        return any(t.user_attrs.get("retries") == retries for t in before)
-    return sum(slot(t) == t.number for t in before) >= total
+    complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
+    within = [trial for trial in complete if feasible(trial)]
+    if within:
+        return max(within, key=lambda trial: trial.values[0])
+    return min(complete, key=lambda trial: max(trial.constraints.values()), default=None)

@@ -1,8 +1,8 @@
 """One trial in a process of its own: whatever becomes of it, the sweep goes on.
 
-The process is forked from one that has imported torch already (``multiprocessing``'s fork server). With several
-processes a trial, it starts them with torchrun. Over its pipe it hears when to stop and says how it ended; when the pipe
-breaks, the sweep is dead, and the trial saves itself and stops.
+The process is forked from one that has imported torch already (``multiprocessing``'s fork server). Over its pipe it
+hears when to stop and says how it ended; when the pipe breaks, the sweep is dead, and the trial saves itself and stops.
+With ``--launch`` it starts the processes that train, which know nothing of the study.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import threading
+import time
 import traceback
 from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
@@ -29,16 +31,17 @@ ABANDONED = "the sweep has ended without a word"
 
 @dataclass(frozen=True)
 class Job:
-    """A run to be trained, and where: ``devices`` are GPUs, as CUDA_VISIBLE_DEVICES names them."""
+    """A run to be trained: ``place`` is its worker's number, ``launch`` what starts several processes, if any."""
 
     folder: str
     config: dict[str, Any]
     parent: str
     log: str
     directory: str
-    processes: int
+    place: int
     threads: int
-    devices: str | None
+    launch: str = ""
+    resume: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,11 +61,9 @@ def main(job: Job, environment: dict[str, str], pipe: Connection) -> None:
     log = os.open(job.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     os.dup2(log, 1)
     os.dup2(log, 2)
-    if job.devices is not None:
-        os.environ["CUDA_VISIBLE_DEVICES"] = job.devices
     orders: list[str] = []
     threading.Thread(target=_listen, args=(pipe, orders), daemon=True).start()
-    end = _launched(job) if job.processes else train(job)
+    end = _before(Path(job.folder)) or _begin(job)
     if end.state == "STOPPED" and orders:
         end = End("STOPPED", orders[0])
         note(Path(job.folder), "KILLED", orders[0])
@@ -71,39 +72,27 @@ def main(job: Job, environment: dict[str, str], pipe: Connection) -> None:
 
 
 def train(job: Job) -> End:
-    """Train the run, or go on with it where it was killed; every failure is an answer."""
+    """Train the run, or go on with it; every failure is an answer."""
     from stemcell.config import from_dict
     from stemcell.training.loop import Stopped
     from stemcell.training.run import resume_run, start_run
 
-    if job.threads:
-        import torch
-
-        torch.set_num_threads(job.threads)
     folder = Path(job.folder)
     try:
-        if is_run(folder):
-            status = RunFolder(folder).status()
-            if status.status == "FINISHED":
-                return End("FINISHED")
-            if status.status == "FAILED":
-                return End("FAILED", status.reason)
+        if job.resume:
             resume_run(job.folder, {})
         else:
-            if folder.exists() and not job.processes:
-                # What has no run.json is the beginning of a run whose process was killed.
-                shutil.rmtree(folder)
             start_run(from_dict({**job.config, "out": job.folder}), parent=job.parent)
     except Stopped as stopped:
         return End("STOPPED", f"signal {stopped.signal}")
-    except UserError as error:
-        return End("FAILED", str(error), is_run(folder))
     except KeyboardInterrupt:
         return End("STOPPED", "interrupted")
+    except UserError as error:
+        return End("FAILED", str(error), is_run(folder))
     except Exception as error:
         traceback.print_exc()
         what = next(iter(str(error).splitlines()), "")
-        name = "out of memory" if "OutOfMemory" in type(error).__name__ else type(error).__name__
+        name = "out of memory" if _no_memory(error) else type(error).__name__
         return End("FAILED", f"{name}: {what}", is_run(folder))
     return End("FINISHED")
 
@@ -120,6 +109,10 @@ def note(path: Path, status: str, reason: str) -> None:
         send(folder)
 
 
+def _no_memory(error: Exception) -> bool:
+    return isinstance(error, MemoryError) or "OutOfMemory" in type(error).__name__ or "alloc" in str(error).lower()
+
+
 def _listen(pipe: Connection, orders: list[str]) -> None:
     """Stop this process as a person would, once told to or once nobody is there to tell."""
     try:
@@ -129,30 +122,71 @@ def _listen(pipe: Connection, orders: list[str]) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
+def _before(folder: Path) -> End | None:
+    """How the trial has ended already, before its worker was killed and could say so."""
+    # A process that its dead worker left behind saves itself first.
+    while is_run(folder) and RunFolder(folder).status().status == "RUNNING":
+        time.sleep(0.1)
+    if not is_run(folder):
+        # What has no run.json is the beginning of a run whose process was killed.
+        shutil.rmtree(folder, ignore_errors=True)
+        return None
+    status = RunFolder(folder).status()
+    if status.status == "FINISHED":
+        return End("FINISHED")
+    return End("FAILED", status.reason) if status.status == "FAILED" else None
+
+
+def _begin(job: Job) -> End:
+    job = Job(**{**asdict(job), "resume": is_run(Path(job.folder))})
+    if job.launch:
+        return _launched(job)
+    import torch
+
+    if job.threads:
+        torch.set_num_threads(job.threads)
+    _own_device(job.place)
+    return train(job)
+
+
+def _own_device(place: int) -> None:
+    """Give each worker a GPU of its own, as far as there are so many."""
+    import torch
+
+    count = torch.cuda.device_count()
+    if count > 1:
+        devices = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+        mine = place % count
+        os.environ["CUDA_VISIBLE_DEVICES"] = devices[mine] if len(devices) == count else str(mine)
+
+
 def _launched(job: Job) -> End:
-    """Train with several processes, which torchrun starts."""
-    environment = {**os.environ, **({"OMP_NUM_THREADS": str(job.threads)} if job.threads else {})}
-    launcher = ["torch.distributed.run", "--standalone", "--nproc-per-node", str(job.processes), "-m"]
-    command = [sys.executable, "-m", *launcher, "stemcell.searching.trial", json.dumps(asdict(job))]
+    """Train with several processes, which a launcher starts; the first of them writes how it ended."""
     result = Path(f"{job.log}.end")
     result.unlink(missing_ok=True)
-    folder = Path(job.folder)
-    if folder.exists() and not is_run(folder):
-        shutil.rmtree(folder)
-    process = subprocess.Popen(command, env=environment)
+    command = [*shlex.split(job.launch), "-m", "stemcell.searching.trial", json.dumps(asdict(job)), str(result)]
+    environment = {**os.environ, **({"OMP_NUM_THREADS": str(job.threads)} if job.threads else {})}
+    try:
+        process = subprocess.Popen(command, env=environment)
+    except OSError as error:
+        return End("FAILED", f"--launch: {command[0]} cannot be started ({error.strerror})", begun=False)
     signal.signal(signal.SIGTERM, lambda number, frame: process.send_signal(signal.SIGTERM))
     code = process.wait()
     if not result.exists():
-        return End("FAILED", f"torchrun ended with code {code}; see {job.log}", is_run(folder))
+        return End("FAILED", f"{command[0]} ended with code {code}; see {job.log}", is_run(Path(job.folder)))
     end = End(**json.loads(result.read_text("utf-8")))
     result.unlink()
     return end
 
 
-if __name__ == "__main__":
-    given = Job(**json.loads(sys.argv[1]))
-    ended = train(given)
-    if os.environ.get("RANK", "0") == "0":
-        from stemcell.files import write_json
+def _main_of_several() -> None:
+    """What a launcher starts, once a process."""
+    from stemcell.files import write_json
 
-        write_json(Path(f"{given.log}.end"), asdict(ended))
+    end = train(Job(**json.loads(sys.argv[1])))
+    if os.environ.get("RANK", "0") == "0":
+        write_json(Path(sys.argv[2]), asdict(end))
+
+
+if __name__ == "__main__":
+    _main_of_several()
