@@ -110,7 +110,7 @@ def note(path: Path, status: str, reason: str) -> None:
 
 
 def _no_memory(error: Exception) -> bool:
-    return isinstance(error, MemoryError) or "OutOfMemory" in type(error).__name__ or "alloc" in str(error).lower()
+    return isinstance(error, MemoryError) or "OutOfMemory" in type(error).__name__ or "allocate memory" in str(error)
 
 
 def _listen(pipe: Connection, orders: list[str]) -> None:
@@ -183,9 +183,11 @@ def _main_of_several() -> None:
     """What a launcher starts, once a process."""
     from stemcell.files import write_json
 
-    end = train(Job(**json.loads(sys.argv[1])))
-    if os.environ.get("RANK", "0") == "0":
-        write_json(Path(sys.argv[2]), asdict(end))
+    end, result = train(Job(**json.loads(sys.argv[1]))), Path(sys.argv[2])
+    # One that fails has the launcher stop the others, which is not how the trial ended.
+    if end.state == "FAILED" or (os.environ.get("RANK", "0") == "0" and not result.exists()):
+        write_json(result, asdict(end))
+    sys.exit(end.state == "FAILED")
 
 
 if __name__ == "__main__":
