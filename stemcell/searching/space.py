@@ -206,7 +206,9 @@ def _part(field: Any, part: Any, base: dict[str, Any], place: str) -> Range | Ch
     if field not in FIELDS:
         raise UserError(f"{place}: {unknown('field', str(field), FIELDS)}")
     if field in FIXED:
-        raise UserError(f"{place}: {field} cannot be searched: all trials have the same one; give it as a flag or in base")
+        raise UserError(
+            f"{place}: {field} cannot be searched: all trials have the same one; give it as a flag or in base"
+        )
     if isinstance(part, list):
         if len(part) < 2 or any(isinstance(value, (list, dict)) for value in part):
             raise UserError(f"{place}: {field} needs at least two plain values to choose from")

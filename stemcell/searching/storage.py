@@ -1,4 +1,4 @@
-"""Where a study is kept: a journal file, SQLite, PostgreSQL or MySQL, or a gRPC proxy of Optuna's before one of them."""
+"""Where a study is kept: a journal file, SQLite, PostgreSQL or MySQL, or Optuna's gRPC proxy of one of them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ def check_storage(url: str | None, workers: int) -> None:
     if "://" not in url or scheme not in ("sqlite", "postgresql", "mysql", "grpc"):
         raise UserError(f"--storage {shown(url)}: give {KINDS}")
     if scheme == "sqlite" and workers > 1:
-        raise UserError("--storage sqlite: is for one worker; with several leave --storage out, or give a server's address")
+        raise UserError(
+            "--storage sqlite: is for one worker; with several leave --storage out, or give a server's address"
+        )
 
 
 def open_storage(url: str | None, journal: Path) -> BaseStorage:
@@ -43,7 +45,7 @@ def open_storage(url: str | None, journal: Path) -> BaseStorage:
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
-    with storage_errors(url, journal):
+    with storage_errors(url, ValueError, OSError):
         if url is None:
             return _journal(journal)
         if url.startswith("grpc://"):
@@ -59,20 +61,24 @@ def open_storage(url: str | None, journal: Path) -> BaseStorage:
 
 
 @contextlib.contextmanager
-def storage_errors(url: str | None, journal: Path) -> Iterator[None]:
+def storage_errors(url: str | None, *more: type[Exception]) -> Iterator[None]:
     """Turn what a storage raises when it cannot be used into one UserError that names it."""
     from optuna.exceptions import StorageInternalError
     from sqlalchemy.exc import SQLAlchemyError
 
-    name = shown(url) if url else str(journal)
+    name = shown(url) if url else "in the sweep's folder"
     try:
         yield
+    except UserError:
+        raise
     except ImportError as error:
         package = {"grpc": "grpcio", "psycopg2": "'psycopg[binary]'"}.get(error.name or "", error.name)
         raise UserError(f"the storage {name} needs a package: pip install {package}") from error
-    except (StorageInternalError, SQLAlchemyError, OSError, ValueError) as error:
+    except (StorageInternalError, SQLAlchemyError, *more) as error:  # type: ignore[misc]
         cause = error.__cause__ or error
-        raise UserError(f"the storage {name} cannot be used: {reason(getattr(cause, 'orig', None) or cause)}") from error
+        raise UserError(
+            f"the storage {name} cannot be used: {reason(getattr(cause, 'orig', None) or cause)}"
+        ) from error
     except Exception as error:
         if type(error).__name__ == "FutureTimeoutError" or type(error).__module__.startswith("grpc"):
             raise UserError(f"the storage {name} cannot be used: it does not answer") from error
@@ -95,7 +101,8 @@ def _database(address: str, options: dict[str, Any]) -> BaseStorage:
 def _journal(path: Path) -> BaseStorage:
     from filelock import FileLock
     from optuna.storages import JournalStorage
-    from optuna.storages.journal import BaseJournalFileLock, JournalFileBackend
+    from optuna.storages.journal import JournalFileBackend
+    from optuna.storages.journal._file import BaseJournalFileLock
 
     class KernelLock(BaseJournalFileLock):
         """Freed by the kernel when its holder dies; Optuna's own ones stay for half a minute."""

@@ -1,8 +1,8 @@
 """A study and its trials: who may take which, whose worker is dead, and what becomes of each.
 
-A study is made with all its trials, waiting. So a trial is taken by one worker alone, whatever the storage, and there are
-never more nor fewer than were asked for. A trial whose worker was killed is taken over by another under its number, with
-its parameters, and goes on in its run folder.
+A study is made with all its trials, waiting. So a trial is taken by one worker alone, whatever the storage, and there
+are never more nor fewer than were asked for. A trial whose worker was killed is taken over by another under its number,
+with its parameters, and goes on in its run folder.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ BEAT, GRACE = 15.0, 90.0
 
 
 def make_sampler(sampler: Sampler, number: int) -> BaseSampler:
-    """The sampler of one trial: seeded by sweep and trial, since a seed alone would repeat the first trials on resume."""
+    """The sampler of one trial: seeded by sweep and trial: a seed alone would repeat the first trials on resume."""
     import numpy as np
     from optuna.samplers import NSGAIISampler, RandomSampler, TPESampler
 
@@ -98,6 +98,11 @@ def _shown(value: Any) -> str:
     return "nothing" if value is None else ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
+def directions(sweep: Sweep) -> list[Any]:
+    """Which way each objective goes."""
+    return ["maximize", "minimize"][: len(sweep.objectives)]
+
+
 def find(storage: BaseStorage, name: str, sweep: Sweep) -> Study | None:
     """The study of a name, if it is there."""
     import optuna
@@ -123,21 +128,31 @@ def known(study: Study, where: str) -> dict[str, Any]:
     return dict(record)
 
 
-def make(storage: BaseStorage, name: str, sweep: Sweep, record: dict[str, Any]) -> Study:
-    """Make a study, or find the one that another machine has made this moment."""
+def make(storage: BaseStorage, name: str, sweep: Sweep, record: dict[str, Any]) -> tuple[Study, bool]:
+    """Make a study, or find the one that another machine has made this moment; and whether it was made."""
     import optuna
 
-    directions = ["maximize", "minimize"][: len(sweep.objectives)]
     pruner = make_pruner(sweep.pruner)
     try:
-        study = optuna.create_study(study_name=name, storage=storage, directions=directions, pruner=pruner)
+        study = optuna.create_study(study_name=name, storage=storage, directions=directions(sweep), pruner=pruner)
     except optuna.exceptions.DuplicatedStudyError:
-        study = optuna.load_study(study_name=name, storage=storage, pruner=pruner)
-        known(study, name)
-        return study
+        return optuna.load_study(study_name=name, storage=storage, pruner=pruner), False
     study.set_metric_names(list(sweep.objectives))
     study.set_user_attr(IDENTITY, record)
-    return study
+    return study, True
+
+
+def announce(study: Study) -> None:
+    """Say that the parent run is in MLflow, as far as that answers."""
+    if "announced" not in study.user_attrs:
+        study.set_user_attr("announced", True)
+
+
+def await_announced(study: Study) -> None:
+    """Wait for the machine that has made the study to say so, lest there be two parents; it may be dead, too."""
+    deadline = time.monotonic() + 60
+    while "announced" not in study.user_attrs and time.monotonic() < deadline:
+        time.sleep(0.2)
 
 
 def fill(study: Study, total: int) -> None:
@@ -149,7 +164,7 @@ def fill(study: Study, total: int) -> None:
 class Worker:
     """This process, as others tell that it lives: by a lock on this machine, by beats on others.
 
-    ``settle``: the seconds in which workers that take over the same trial see each other, where no lock keeps them apart.
+    ``settle``: seconds in which workers that take over the same trial see each other, where no lock parts them.
     """
 
     def __init__(self, folder: Path, settle: float = 0.0) -> None:
@@ -232,7 +247,7 @@ def claim(study: Study, storage: BaseStorage, sweep: Sweep, worker: Worker, tota
             trial.set_user_attr("worker", worker.mark())
             if frozen.state == TrialState.RUNNING and not _ours(storage, trial_id, worker):
                 continue
-            _suggest(trial, sweep)
+            suggest(trial, sweep)
             return trial
         except UpdateFinishedTrialError:
             # Another worker was quicker, and its trial has ended since.
@@ -246,7 +261,8 @@ def _ours(storage: BaseStorage, trial_id: int, worker: Worker) -> bool:
     return bool(storage.get_trial_user_attrs(trial_id).get("worker") == worker.mark())
 
 
-def _suggest(trial: Trial, sweep: Sweep) -> None:
+def suggest(trial: Trial, sweep: Sweep) -> None:
+    """Draw a trial's parameters, or find those that it has."""
     from optuna.distributions import FloatDistribution, IntDistribution
 
     for name, part in distributions(sweep.space).items():

@@ -46,7 +46,7 @@ class Job:
 
 @dataclass(frozen=True)
 class End:
-    """How a trial ended: FINISHED, STOPPED (saved, as it was told to) or FAILED; ``begun`` once training could start."""
+    """How a trial ended: FINISHED, STOPPED (saved, as it was told to), FAILED; ``begun`` once training could start."""
 
     state: str
     reason: str = ""

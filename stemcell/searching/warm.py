@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import stemcell.tracking.store as store
+from importlib import import_module
+
+from stemcell.tracking import store
+
+MODULES = (
+    "datasets",
+    "matplotlib.pyplot",
+    "mlflow",
+    "mlflow.store.tracking.sqlalchemy_store",
+    "torch",
+    "transformers",
+    "accelerate",
+    "stemcell.encoders.load",
+    "stemcell.encoders.tiny",
+    "stemcell.tracking.tracker",
+    "stemcell.training.gating",
+    "stemcell.training.loop",
+    "stemcell.training.run",
+    "stemcell.training.setup",
+)
 
 store.quiet()
-
-import datasets  # noqa: E402, F401
-import matplotlib.pyplot  # noqa: E402, F401
-import mlflow  # noqa: E402, F401
-import mlflow.store.tracking.sqlalchemy_store  # noqa: E402, F401
-import sqlalchemy  # noqa: E402, F401
-import torch  # noqa: E402, F401
-import transformers  # noqa: E402, F401
-from accelerate import Accelerator  # noqa: E402, F401
-
-import stemcell.encoders.load  # noqa: E402, F401
-import stemcell.encoders.tiny  # noqa: E402, F401
-import stemcell.tracking.tracker  # noqa: E402, F401
-import stemcell.training.gating  # noqa: E402, F401
-import stemcell.training.loop  # noqa: E402, F401
-import stemcell.training.run  # noqa: E402, F401
-import stemcell.training.setup  # noqa: E402, F401
+for module in MODULES:
+    import_module(module)
