@@ -37,6 +37,7 @@ class Running:
     progress: Progress
     end: End | None = None
     ordered: str = ""
+    reported: int = 0
 
 
 class Boss:
@@ -129,7 +130,7 @@ class Boss:
         process.start()
         theirs.close()
         trial.set_user_attr("process", process.pid)
-        return Running(trial, process, ours, Progress(folder))
+        return Running(trial, process, ours, Progress(folder), reported=study.reported(self._study, trial.number))
 
     def _follow(self, place: int) -> None:
         one = self._running[place]
@@ -151,7 +152,9 @@ class Boss:
         if len(self._sweep.objectives) > 1:
             return
         for epoch, average in one.progress.averages.items():
-            one.trial.report(average, epoch)
+            if epoch > one.reported:
+                one.trial.report(average, epoch)
+                one.reported = epoch
         if not one.ordered and one.end is None and one.trial.should_prune():
             epoch = max(one.progress.averages)
             self._order(one, f"pruned after epoch {epoch}: dev average {one.progress.averages[epoch] * 100:.2f}")

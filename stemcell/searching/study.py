@@ -274,6 +274,12 @@ def suggest(trial: Trial, sweep: Sweep) -> None:
             trial.suggest_categorical(name, part.choices)  # type: ignore[attr-defined]
 
 
+def reported(study: Study, number: int) -> int:
+    """The last epoch that Optuna knows of a trial, 0 if none."""
+    frozen = next(trial for trial in study.get_trials(deepcopy=False) if trial.number == number)
+    return frozen.last_step or 0
+
+
 def finish(study: Study, trial: Trial, values: Sequence[float] | None = None, pruned: bool = False) -> None:
     """Tell Optuna how a trial ended; after another machine has said so, it is nothing."""
     from optuna.trial import TrialState

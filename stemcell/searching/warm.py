@@ -8,11 +8,14 @@ from stemcell.tracking import store
 
 MODULES = (
     "datasets",
+    "evaluate",
     "matplotlib.pyplot",
     "mlflow",
-    "mlflow.store.tracking.sqlalchemy_store",
+    "mlflow.store.tracking.sqlalchemy_workspace_store",
+    "sqlalchemy.dialects.sqlite",
+    "rich.console",
     "torch",
-    "transformers",
+    "transformers.models.bert.modeling_bert",
     "accelerate",
     "stemcell.encoders.load",
     "stemcell.encoders.tiny",
