@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import stemcell
-from stemcell.config import FIELDS, from_dict
+from stemcell.config import FIELDS, flag, from_dict
 from stemcell.errors import UserError, unknown
 
 if TYPE_CHECKING:
@@ -120,6 +120,11 @@ def read_sweep(path: Path, flags: dict[str, Any]) -> Sweep:
         field: _part(field, part, base, place("space", str(field)))
         for field, part in _mapping(values, "space", place).items()
     }
+    for field in space:
+        if field in flags:
+            raise UserError(
+                f"{flag(field)} is given, but this sweep searches it ({place('space', field)}); leave one out"
+            )
     if not space:
         raise UserError(f"{place('space')}: nothing to search; name fields under 'space:'")
     gated = from_dict(base, str(path)).prune != "no" or "prune" in space
@@ -231,8 +236,8 @@ def _part(field: Any, part: Any, base: dict[str, Any], place: str) -> Range | Ch
     if isinstance(default, int) and not (low.is_integer() and high.is_integer()):
         raise UserError(f"{place}: {field} is a whole number, so are its low and high")
     if low >= high:
-        what = "empty" if low == high else "reversed"
-        raise UserError(f"{place}: {field} has an {what} range, from {low:g} to {high:g}; low must be below high")
+        what = "an empty" if low == high else "a reversed"
+        raise UserError(f"{place}: {field} has {what} range, from {low:g} to {high:g}; low must be below high")
     if log and low <= 0:
         raise UserError(f"{place}: {field}: a range with log starts above 0, not at {low:g}")
     for end in (low, high):
