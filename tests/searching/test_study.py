@@ -112,7 +112,7 @@ def test_another_machine_is_dead_when_its_signs_stop(tmp_path: Path, monkeypatch
     far.beat(found)
     now[0] += study.GRACE - 1
     assert not dead(), "it gave a sign"
-    now[0] += 2
+    now[0] += study.GRACE + 1
     assert dead()
     over = study.claim(found, storage, SWEEP, here, 6)
     assert over is not None
