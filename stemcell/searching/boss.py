@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import time
+import uuid
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any
@@ -115,6 +116,8 @@ class Boss:
             folder=str(folder),
             config={**to_dict(self._config), **trial.params},
             parent=self._parent,
+            # The same wherever it is begun, so that it is one run in MLflow.
+            own_id=uuid.uuid5(uuid.UUID(self._parent), f"trial {trial.number}").hex,
             log=str(folder.with_suffix(".log")),
             directory=os.getcwd(),
             place=place,
