@@ -45,7 +45,7 @@ def open_storage(url: str | None, journal: Path) -> BaseStorage:
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
-    with storage_errors(url, ValueError, OSError):
+    with storage_errors(url, ValueError, OSError, TypeError):
         if url is None:
             return _journal(journal)
         if url.startswith("grpc://"):

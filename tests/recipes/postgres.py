@@ -16,10 +16,10 @@ from typing import Any
 
 def binaries() -> Path | None:
     """The folder of PostgreSQL's programs, if there is one."""
-    if found := shutil.which("initdb"):
-        return Path(found).parent
-    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    return folders[-1].parent if folders else None
+    named = shutil.which("initdb")
+    found = [*sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb")), *([Path(named).resolve()] if named else [])]
+    folders = [path.parent for path in found if (path.parent / "createdb").exists()]
+    return folders[0] if folders else None
 
 
 class Postgres:
@@ -43,7 +43,20 @@ class Postgres:
 
     def start(self, *databases: str) -> None:
         data = self._folder / "data"
-        self._run("initdb", "--pgdata", data, "--username", "stemcell", "--auth", "trust", "--no-sync", "--locale", "C")
+        self._run(
+            "initdb",
+            "--pgdata",
+            data,
+            "--username",
+            "stemcell",
+            "--auth",
+            "trust",
+            "--no-sync",
+            "--locale",
+            "C",
+            "--encoding",
+            "UTF8",
+        )
         command = [self._programs / "postgres", "-D", data, "-p", str(self._port), "-k", self._folder]
         options = ["-c", "listen_addresses=127.0.0.1", "-c", "fsync=off"]
         self._process = subprocess.Popen(

@@ -49,7 +49,7 @@ def kill_one(process: Process, chance: random.Random) -> str:
 
 def test_machines_share_a_study_and_survive_their_dead(corpus: Path, tmp_path: Path, postgres: Postgres) -> None:
     url = postgres.url("sweeps")
-    total, chance = 6, random.Random(5)
+    total, chance = 5, random.Random(5)
     flags: list[Any] = ["sweep", "--data", corpus, "--encoder", "tiny-bert", "--tasks", "pos", "--train-limit", 24]
     flags += ["--batch-sentences", 4, "--epochs", 4, "--trials", total, "--workers", 2]
     flags += ["--storage", url, "--name", "shared"]
@@ -63,13 +63,13 @@ def test_machines_share_a_study_and_survive_their_dead(corpus: Path, tmp_path: P
             if process._process.poll() == -signal.SIGKILL:
                 process.wait()
                 running[place] = Process(*commands[place])
-        if sum(killed.values()) < 4:
+        if sum(killed.values()) < 3:
             alive = [process for process in running if process._process.poll() is None]
             killed[kill_one(chance.choice(alive), chance)] += 1
         elif all(process._process.poll() is not None for process in running):
             break
     assert [process.wait().code for process in running] == [0, 0]
-    assert sum(killed.values()) == 4
+    assert sum(killed.values()) == 3
     trials = study(url, "shared").trials
     assert [trial.number for trial in trials] == list(range(total))
     assert {trial.state.name for trial in trials} == {"COMPLETE"}
@@ -77,11 +77,8 @@ def test_machines_share_a_study_and_survive_their_dead(corpus: Path, tmp_path: P
     assert status(tmp_path / "one") == status(tmp_path / "other") == "FINISHED"
     client = store.connect()
     experiments = [experiment.experiment_id for experiment in client.search_experiments()]
-    (parent,) = (
-        run
-        for run in client.search_runs(experiments, "tags.kind = 'sweep'")
-        if str(tmp_path) in run.data.tags["stemcell.folder"]
-    )
+    sweeps = client.search_runs(experiments, "tags.kind = 'sweep'")
+    (parent,) = (run for run in sweeps if str(tmp_path) in run.data.tags["stemcell.folder"])
     children = client.search_runs(experiments, f"tags.mlflow.parentRunId = '{parent.info.run_id}'")
     assert sorted(child.info.run_name for child in children) == [f"trial-{number:03d}" for number in range(total)]
     assert {child.info.status for child in [parent, *children]} == {"FINISHED"}
