@@ -211,7 +211,7 @@ def test_a_study_that_is_not_ours(tmp_path: Path) -> None:
     optuna.create_study(study_name="s", storage=storage).enqueue_trial({})
     found = study.find(storage, "s", SWEEP)
     with pytest.raises(UserError, match=r"its study 's' was not made by stemcell; give another --name"):
-        study.known(found, "here")
+        study.known(found, "here", RECORD)
     assert found is not None
     assert found.trials[0].state == TrialState.WAITING
 
