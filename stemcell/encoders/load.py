@@ -5,6 +5,7 @@ No code but transformers' own is run, and no pickle is read.
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -96,6 +97,15 @@ def random_encoder(
         torch.default_generator.manual_seed(seed)
         model = AutoModel.from_config(config, **_choices(config, attention))
     return WordEncoder(model, tokenizer).eval()
+
+
+def untrained(encoder: WordEncoder, seed: int) -> WordEncoder:
+    """A copy of an encoder with random weights, on the CPU, in evaluation mode and eager; it lacks the same heads."""
+    config = copy.deepcopy(encoder.model.config)
+    config.__dict__.pop("removed_heads", None)
+    fresh = random_encoder(config, encoder.tokenizer, seed=seed, attention="eager")
+    fresh.keep_heads(encoder.kept_heads)
+    return fresh
 
 
 def from_description(folder: Path, *, attention: Attention = "sdpa") -> WordEncoder:

@@ -19,6 +19,7 @@ from stemcell.errors import UserError
 from stemcell.model import MultiTaskModel
 from stemcell.probing.capture import capture
 from stemcell.probing.centroids import Centroids, item_vectors
+from stemcell.probing.controls import CONTROL
 from stemcell.probing.items import BatchItems, Text, spans_of_words
 from stemcell.probing.links import agreement, favourites, most_attended, offset_heads, outcomes
 from stemcell.probing.tally import Tally, sample_weights
@@ -162,7 +163,7 @@ def walk(model: MultiTaskModel, text: Text, tasks: Sequence[str], begin: Begin, 
             words = word_map(batch, [text.sentences.subtokens[i] for i in indices], device)
             weights = torch.from_numpy(sample_weights(indices, settings.samples)).to(device, wide(device))
             batch = batch.to(device)
-            for group in model.passes(tasks):
+            for group in _groups(model, tasks):
                 watch = Watch(Step(words, weights), model.encoder.heads)
                 for task in group:
                     items = text.items[task].batch(indices, device)
@@ -174,10 +175,20 @@ def walk(model: MultiTaskModel, text: Text, tasks: Sequence[str], begin: Begin, 
                     model.encoder, watch.attention if watch.links else None, watch.contexts if watch.spans else None
                 )
                 with seen, settings.autocast(), fast_linear(device):
-                    encoded = model(batch, group[0])
+                    encoded = model(batch, _task(group[0]))
                 if not finite(encoded.states):
                     raise UserError("the encoder's output is not finite (NaN or infinity): it cannot be probed")
         settings.tick(len(indices))
+
+
+def _groups(model: MultiTaskModel, names: Sequence[str]) -> list[list[str]]:
+    """Names of probes by pass over a batch; a control task's gates are those of its task."""
+    tasks = dict.fromkeys(map(_task, names))
+    return [[name for name in names if _task(name) in group] for group in model.passes(tasks)]
+
+
+def _task(name: str) -> str:
+    return name.removesuffix(CONTROL)
 
 
 def take_probes(
@@ -187,8 +198,8 @@ def take_probes(
     """All probes of all heads, on all processes together.
 
     Args:
-        probes: by task.
-        labels: how many there are, by task.
+        probes: by task; under a task's name and :data:`CONTROL` that of its control labels.
+        labels: how many there are, likewise.
         text: that is probed.
         train: that gives the centroids of ``train-split``, to the tasks that it has.
 

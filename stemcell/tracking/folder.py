@@ -77,6 +77,7 @@ class RunFolder:
         *,
         overwrite: bool = False,
         parent: str | None = None,
+        own_id: str | None = None,
     ) -> RunFolder:
         """Make a run folder, RUNNING, and hold it.
 
@@ -86,6 +87,7 @@ class RunFolder:
             tags: what runs are told apart by.
             overwrite: replace a run that is there.
             parent: the :attr:`id` of the run that this one is a part of, such as a study.
+            own_id: the :attr:`id`, where another machine has made this run already.
 
         Raises:
             UserError: as :meth:`check_free`, or if the folder cannot be written.
@@ -104,7 +106,7 @@ class RunFolder:
         cls.check_free(path)
         record = {
             "format": FORMAT,
-            "id": uuid.uuid4().hex,
+            "id": own_id or uuid.uuid4().hex,
             "created": time.time(),
             "parent": parent,
             "config": dict(config),

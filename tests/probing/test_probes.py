@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import cache
 
 import pandas as pd
@@ -11,6 +12,7 @@ import pytest
 from stemcell.corpora.layers import Constituents, Span
 from stemcell.encoders.load import load_encoder
 from stemcell.encoders.words import WordEncoder
+from stemcell.probing.controls import ControlTags
 from stemcell.probing.run import probe_all
 from tests.encoders.small import small
 from tests.probing import reference, texts
@@ -45,6 +47,14 @@ def _expected(encoder: WordEncoder, corpus: texts.Corpus) -> dict[tuple[str, str
         for mode in ("same-split", "train-split"):
             learnt = corpus["test" if mode == "same-split" else "train"][task]
             found[task, mode] = reference.centroids(encoder, corpus["test"][task], learnt, spans)
+    tags = ControlTags(corpus["test"]["pos"])
+    test, train = ([replace(own, gold=tuple(tags[word] for word in own.words)) for own in corpus[split]["pos"]]
+                   for split in ("test", "train"))  # fmt: skip
+    for mode, learnt in (("same-split", test), ("train-split", train)):
+        control = reference.centroids(encoder, test, learnt, SPANS["pos"])
+        for place, (count, score, *_) in found["pos", mode].items():
+            _, random, *_ = control.get(place, (0, math.nan))
+            found["pos", mode][place] = count, score, random, score - random
     return found
 
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
+from stemcell.corpora.layers import Constituents, Example, Span
+from stemcell.encoders.load import untrained
 from stemcell.errors import UserError
+from stemcell.probing.controls import ControlTags
 from stemcell.probing.run import probe, probe_all
 from stemcell.probing.table import COLUMNS, LABEL_COLUMNS, best_table
 from stemcell.probing.tally import Tally, sample_weights
+from stemcell.tasks.con.probe import at_height, heights
 from tests.encoders.small import HEADS, LAYERS, small
 from tests.probing import texts
 
@@ -36,10 +41,16 @@ def test_the_best_heads_are_those_of_the_cells(result) -> None:
         assert row.best_score == own.score.max()
         best = own[(own.layer == row.best_layer) & (own["head"] == row.best_head)]
         assert best.score.item() == row.best_score
-        if row.mode == "link":
-            assert np.isnan(row.best_selectivity) == (row.controlled == 0)
-            if row.controlled:
-                assert row.best_selectivity == own.selectivity.max()
+        assert row.best_is_best == pytest.approx(
+            result.ranks.query(
+                "task == @row.task and mode == @row.mode and label == @row.label and by == 'score'"
+            ).is_best.iloc[0]
+        )
+        assert pd.isna(row.best_selectivity) == (row.controlled == 0)
+        if row.controlled:
+            assert row.best_selectivity == own.selectivity.max()
+    assert result.labels[result.labels.task.isin(["ner", "con"])].controlled.eq(0).all()
+    assert (result.labels[result.labels.task.isin(["pos", "dep", "srl"])].controlled > 0).any()
     text = best_table(result.labels)
     assert "AM-TMP" in text
     assert "POS · train-split" in text
@@ -123,3 +134,63 @@ def test_what_cannot_be_done_is_said(change: dict, message: str) -> None:
     given = {"model": small("tiny-bert", "eager"), "tasks": None, "split": "test", **change}
     with pytest.raises(UserError, match=message):
         probe(given["model"], texts.corpus(), given["tasks"], split=given["split"])
+
+
+def test_the_best_three_come_in_order_and_their_shares_add_up_to_one_at_most(result) -> None:
+    key = ["task", "mode", "label"]
+    for (*place, by), own in result.ranks.groupby([*key, "by"]):
+        cells = result.cells[(result.cells[key] == place).all(axis=1)].dropna(subset=[by])
+        assert own["rank"].tolist() == [1, 2, 3]
+        assert own[by].tolist() == sorted(cells[by], reverse=True)[:3]
+        assert own.is_best.sum() <= 1 + 1e-9
+    assert result.ranks.is_best.max() > 0.5
+
+
+def test_control_tags_depend_on_the_word_alone_and_are_as_frequent_as_the_tags() -> None:
+    words = tuple(f"w{number}" for number in range(4000))
+    gold = tuple("NN" if number % 4 else "VB" for number in range(4000))
+    tags = ControlTags([Example("s", words, gold)])
+    drawn = [tags[word] for word in words]
+    assert drawn.count("VB") / 4000 == pytest.approx(0.25, abs=0.03)
+    both = sum(a == b for a, b in zip(drawn, gold, strict=True)) / 4000
+    assert both == pytest.approx(0.25 * 0.25 + 0.75 * 0.75, abs=0.03)
+    again = ControlTags([Example("s", words[::-1], gold[::-1])])
+    assert [again[word] for word in words] == drawn
+
+
+def test_heights_of_constituents() -> None:
+    tree = Constituents(("x",) * 4, tuple(Span(*own) for own in [
+        (0, 3, "S"), (0, 0, "NP"), (1, 3, "VP"), (2, 3, "VP"), (3, 3, "NP"), (3, 3, "QP")]))  # fmt: skip
+    assert heights(tree) == [7, 3, 6, 5, 4, 3]
+    assert [span.label for span in _spans(tree, 3)] == ["NP", "QP"]
+    assert [span.label for span in _spans(tree, 5)] == ["VP"]
+    assert len(_spans(tree, None)) == 6
+
+
+def _spans(tree: Constituents, height: int | None) -> list[Span]:
+    return list(at_height(height).items(tree))
+
+
+def test_other_heights_are_other_constituents() -> None:
+    encoder = small("tiny-bert", "eager")
+    three, everything = (
+        probe_all(encoder, texts.corpus(), ["con"], samples=0, con_height=height).labels for height in (3, None)
+    )
+    brackets = sum(len(example.gold.brackets) for example in texts.corpus()["test"]["con"])
+    count = everything[everything["mode"] == "same-split"]["count"].sum()
+    assert three[three["mode"] == "same-split"]["count"].sum() < count == brackets
+
+
+def test_untrained_encoders_stand_beside_the_scores() -> None:
+    encoder = small("tiny-bert", "eager")
+    before = {name: value.clone() for name, value in encoder.model.state_dict().items()}
+    labels = probe_all(encoder, texts.corpus(), ["dep", "pos"], samples=0, baseline="untrained").labels
+    assert all(torch.equal(value, before[name]) for name, value in encoder.model.state_dict().items())
+    assert labels.untrained_score.between(0, 1).all()
+    assert labels.untrained_deviation.gt(0).any()
+    one = [
+        probe_all(untrained(encoder, seed), texts.corpus(), ["dep"], samples=0).labels.best_score for seed in (1, 2, 3)
+    ]
+    wanted = np.mean(one, axis=0)
+    assert labels[labels.task == "dep"].untrained_score.to_numpy() == pytest.approx(wanted)
+    assert "untrained" in best_table(labels)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from stemcell.analysis import load
 from stemcell.probing.run import probe
+from stemcell.tracking.folder import RunFolder
 from tests.recipes.commands import Process, done, refused
 
 pytestmark = pytest.mark.slow
@@ -29,7 +31,9 @@ def test_both_files_hold_the_table_that_python_gives(probed: Path, trained: Path
     pd.testing.assert_frame_equal(written, pd.read_parquet(probed / "probe.parquet"), check_dtype=False)
     frame = probe(load(str(trained)), str(corpus), split="dev", samples=20)
     pd.testing.assert_frame_equal(pd.read_parquet(probed / "probe.parquet"), frame, check_dtype=False)
-    assert sorted(path.name for path in probed.iterdir()) == ["probe-labels.csv", "probe.csv", "probe.parquet"]
+    assert sorted(path.name for path in probed.iterdir()) == [
+        "probe-labels.csv", "probe-ranks.csv", "probe.csv", "probe.parquet",
+    ]  # fmt: skip
     assert set(frame.task) == {"pos", "ner", "dep", "con", "srl"}
 
 
@@ -68,3 +72,34 @@ def test_what_cannot_be_probed_is_refused(corpus: Path, tmp_path: Path) -> None:
     assert "no-such" in refused("probe", "tiny-bert", "--data", tmp_path / "no-such", "--out", tmp_path)
     (tmp_path / "file").write_text("")
     assert "file" in refused("probe", "tiny-bert", "--data", corpus, "--out", tmp_path / "file", "--tasks", "pos")
+
+
+def test_a_run_keeps_what_is_found_on_its_own_corpus(probed: Path, trained: Path, tmp_path: Path) -> None:
+    found = pd.read_parquet(trained / "artifacts" / "probe" / "dev" / "probe.parquet")
+    # Two processes may have probed it since.
+    pd.testing.assert_frame_equal(found, pd.read_parquet(probed / "probe.parquet"), rtol=0, atol=1e-12)
+    columns, rows = RunFolder(trained).read_table("probe/dev")
+    assert columns == list(found.columns)
+    assert [row[1] for row in rows] == found.label.tolist()
+    with np.load(trained / "artifacts" / "probe" / "dev" / "samples.npz", allow_pickle=False) as samples:
+        labels = samples["dep/link/labels"].tolist()
+        score = samples["dep/link/score"]
+    assert score.shape == (21, len(labels))
+    best = found[(found.task == "dep")].groupby("label").score.max()
+    assert score[0] == pytest.approx([best[label] for label in labels], abs=1e-6)
+    scores = {name for entry in RunFolder(trained).history("results.jsonl") for name in entry.metrics}
+    assert "final/dev/probe/dep/link/score" in scores
+    # The record in MLflow has it too, and again there is nothing to send.
+    assert "nothing" in done("sync", trained).out.lower()
+
+
+def test_a_probe_of_an_encoder_is_a_record_of_its_own(corpus: Path, tmp_path: Path) -> None:
+    flags = ["--data", corpus, "--split", "dev", "--tasks", "dep", "--samples", 5]
+    done("probe", "tiny-bert", "tiny-electra", *flags, "--out", tmp_path / "out")
+    folder = RunFolder(tmp_path / "out" / "tiny-electra")
+    assert folder.tags["kind"] == "probe"
+    assert folder.status().status == "FINISHED"
+    assert (folder.path / "probe.csv").is_file()
+    assert "not empty" in refused("probe", "tiny-electra", *flags, "--out", folder.path)
+    done("probe", "tiny-electra", *flags, "--out", folder.path, "--overwrite")
+    assert "--out" in refused("probe", "tiny-electra", *flags)
