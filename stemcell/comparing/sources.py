@@ -105,7 +105,7 @@ def read_sources(folders: Sequence[tuple[RunFolder, bool]], split: str, notes: S
         raise unknown("split", split, SPLITS)
     said, found = list(notes), []
     unfinished = []
-    for folder, asked in _once(folders):
+    for folder, asked in _once(folders, said):
         status = folder.status().status
         if status == "FINISHED":
             found.append(_source(folder, split))
@@ -181,11 +181,13 @@ def search(condition: str, experiment: str) -> list[tuple[RunFolder, bool]]:
     return [(run, False) for run in runs]
 
 
-def _once(folders: Sequence[tuple[RunFolder, bool]]) -> Iterator[tuple[RunFolder, bool]]:
-    """Each run once, by its id: a copy of a run is that run."""
+def _once(folders: Sequence[tuple[RunFolder, bool]], said: list[str]) -> Iterator[tuple[RunFolder, bool]]:
+    """Each run once, by its id: a copy of a run is that run. What is there twice is said."""
     ids: dict[str, tuple[RunFolder, bool]] = {}
     for folder, asked in folders:
         before = ids.get(folder.id)
+        if before:
+            said.append(f"{folder.path.name} is there twice ({before[0].path} and {folder.path}); it counts once.")
         ids[folder.id] = (before[0], before[1] or asked) if before else (folder, asked)
     yield from ids.values()
 
