@@ -9,7 +9,9 @@ from stemcell import published
 from stemcell.corpora.layers import LAYERS
 from stemcell.tables import Measured, Table, measured
 
-TABLE = Table("A & B", ["model", "50%"], [["x_1|y", Measured(97.314159, 0.05)], ["``", None], ["WP$", 3.0]], notes=["n"])
+TABLE = Table(
+    "A & B", ["model", "50%"], [["x_1|y", Measured(97.314159, 0.05)], ["``", None], ["WP$", 3.0]], notes=["n"]
+)
 
 
 def test_forms_say_the_same() -> None:

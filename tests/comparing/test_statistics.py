@@ -32,7 +32,12 @@ def test_the_interval_is_scipys_for_one_seed() -> None:
         return float(main_score(one[places].sum(0)) - main_score(other[places].sum(0)))
 
     reference = bootstrap(
-        (np.arange(400),), lambda p: apart(p.astype(int)), vectorized=False, n_resamples=4000, method="percentile", rng=3
+        (np.arange(400),),
+        lambda p: apart(p.astype(int)),
+        vectorized=False,
+        n_resamples=4000,
+        method="percentile",
+        rng=3,
     )
     low, high = reference.confidence_interval
     width = high - low
