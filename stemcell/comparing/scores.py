@@ -64,8 +64,9 @@ class Scores:
             return None
         effect = statistics.difference(np.stack([one[s] for s in seeds]), np.stack([other[s] for s in seeds]))
         runs = [self.sources.of(encoder, model) for model in (first, second)]
-        counts = [[by_seed[seed].counts[task] for seed in seeds] for by_seed in runs]
-        return Difference(task, first, second, seeds, effect, statistics.permutation(*counts, PERMUTATIONS))
+        ours, theirs = ([by_seed[seed].counts[task] for seed in seeds] for by_seed in runs)
+        permuted = statistics.permutation(ours, theirs, PERMUTATIONS)
+        return Difference(task, first, second, seeds, effect, permuted)
 
     def _run(self, run: Source, task: str) -> np.ndarray:
         key = (run.folder.id, task)
