@@ -63,7 +63,11 @@ class Ablation:
         notes = [
             f"{count} heads of {self.model} ({self.seeds} seeds) are set to 0 in evaluation, and so are as many other kept "
             f"heads of the same layers, {self.draws} times"
-            + (f"; {self.elsewhere:.1f} of them are of other layers, for want of others in theirs." if self.elsewhere else ".")
+            + (
+                f"; {self.elsewhere:.1f} of them are of other layers, for want of others in theirs."
+                if self.elsewhere
+                else "."
+            )
         ]
         return Table(f"Ablation of stem-cell heads, {short(self.encoder)}", header, rows, notes=notes)
 
@@ -93,11 +97,14 @@ def ablate(
         sizes.append(len(own))
         strangers.append(float(np.mean([_elsewhere(own, drawn) for drawn in others])))
         tell(f"ablating {len(own)} heads of {run.name}, {draws} draws of others")
-        found.append([run.counts, *ablated_counts(run, sources.split, [own, *others])])
+        # The whole model too: it may have been scored at another precision.
+        found.append(ablated_counts(run, sources.split, [[], own, *others]))
     tasks = [task for task in LAYERS if task in runs[0].tasks]
     stem_loss, other_loss, further = {}, {}, {}
     for task in tasks:
-        stem_loss[task], other_loss[task], further[task] = losses([[each[task] for each in one] for one in found], samples)
+        stem_loss[task], other_loss[task], further[task] = losses(
+            [[each[task] for each in one] for one in found], samples
+        )
     answer = _answer(further, len(runs))
     return Ablation(
         encoder, model, len(runs), (min(sizes), max(sizes)), draws, float(np.mean(strangers)), stem_loss, other_loss,
