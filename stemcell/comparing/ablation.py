@@ -10,7 +10,7 @@ import numpy as np
 from stemcell.comparing import statistics
 from stemcell.comparing.scores import MTL
 from stemcell.comparing.sources import Source, Sources, short
-from stemcell.comparing.statistics import LEVEL, Estimate, estimate, holm
+from stemcell.comparing.statistics import LEVEL, Estimate, holm
 from stemcell.comparing.stem import StemHeads
 from stemcell.comparing.verdicts import _p
 from stemcell.corpora.layers import LAYERS
@@ -120,8 +120,9 @@ def draw_others(own: Sequence[Head], rest: Sequence[Head], rng: np.random.Genera
         wanted = min(len(there), sum(own_layer == layer for own_layer, _ in own))
         drawn += [there[place] for place in rng.choice(len(there), wanted, replace=False)]
     left = [head for head in rest if head not in drawn]
-    places = rng.choice(len(left), len(own) - len(drawn), replace=False) if len(drawn) < len(own) else []
-    return drawn + [left[place] for place in places]
+    if len(drawn) < len(own):
+        drawn += [left[place] for place in rng.choice(len(left), len(own) - len(drawn), replace=False)]
+    return drawn
 
 
 def losses(counts: Sequence[Sequence[np.ndarray]], samples: int) -> tuple[Estimate, Estimate, Estimate]:
@@ -142,10 +143,8 @@ def losses(counts: Sequence[Sequence[np.ndarray]], samples: int) -> tuple[Estima
         sampled = lost[picks, np.arange(1, samples + 1)].mean(0)
         others.append(np.concatenate([lost[:, 0].mean()[None], sampled]))
     one, other = np.stack(stem), np.stack(others)
-    first, second, third = (
-        estimate(statistics.over_seeds(values, np.random.default_rng(1))) for values in (one, other, one - other)
-    )
-    return first, second, third
+    mean = statistics.mean_over_seeds
+    return mean(one), mean(other), mean(one - other)
 
 
 def ablated_counts(run: Source, split: str, ablations: Sequence[Sequence[Head]]) -> list[Counts]:

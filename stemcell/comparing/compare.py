@@ -166,8 +166,8 @@ def _page(found: Comparison, stems: Sequence[str], settings: Settings) -> str:
     about = [
         f"{len(sources.runs)} runs, {len(sources.encoders)} encoders, seeds {', '.join(map(str, seeds))}; {sources.split} of "
         f"the corpus {str(sources.runs[0].folder.tags.get('corpus', ''))[:12]}.",
-        f"Intervals are of 95%, from {settings.samples} bootstrap samples of sentences, the same for all runs, and of seeds "
-        "(n - 1 of n, so that the variance is unbiased); p-values are two-sided. Few seeds make rough intervals.",
+        f"Intervals are of 95%: the error of sentences from {settings.samples} bootstrap samples, the same for all runs, and "
+        "that of seeds by Student's t, which makes two seeds' intervals wide. P-values are two-sided.",
         *sources.notes,
     ]
     claims = []

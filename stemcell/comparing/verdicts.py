@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from stemcell.comparing.scores import MTL, Difference, Scores, kept_heads, pair, task_pairs
 from stemcell.comparing.sources import short
 from stemcell.comparing.statistics import LEVEL, Estimate, holm
@@ -171,26 +169,19 @@ def _no_win_win(pairs: dict[tuple[str, str], tuple[Difference | None, ...]]) -> 
 
 def _no_loss(tasks: dict[str, Difference | None], gone: dict[str, float], margin: float) -> tuple[str, str]:
     several = {name: each for name, each in tasks.items() if each and len(each.seeds) > 1}
-    shares = [each.effect.samples for each in several.values()]
-    # Below the margin: the share of samples that are not.
-    worse = holm([_beyond(drawn >= -margin) for drawn in shares])
-    if lost := [name for name, p in zip(several, worse, strict=True) if p < LEVEL]:
+    apart = dict(zip(several, holm([each.effect.p_against(-margin) for each in several.values()]), strict=True))
+    sure = {name: several[name].effect.value + margin for name in several if apart[name] < LEVEL}
+    if lost := [name for name, above in sure.items() if above < 0]:
         return CONTRADICTED, f"{_list(lost)} loses more than {100 * margin:g} points beyond chance."
     if reason := few(tasks, "STL-DP and STL"):
         return NOT_ENOUGH, reason
     if full := [name for name in tasks if gone.get(name, 0.0) < HALF]:
         shown = ", ".join(f"{name.upper()} {gone.get(name, 0.0):.0%}" for name in full)
         return NOT_ENOUGH, f"Too few heads are gone to speak of half of them ({shown}): a higher penalty is needed."
-    fine = holm([_beyond(drawn <= -margin) for drawn in shares])
-    if all(p < LEVEL for p in fine):
+    if len(sure) == len(tasks):
         return SUPPORTED, f"All three are less than {100 * margin:g} points below STL at most, beyond chance."
-    open_ones = [name for name, p in zip(several, fine, strict=True) if p >= LEVEL]
+    open_ones = [name for name in tasks if name not in sure]
     return NOT_ENOUGH, f"A loss of more than {100 * margin:g} points is not excluded for {_list(open_ones)}."
-
-
-def _beyond(against: np.ndarray) -> float:
-    """A p-value from which samples speak against a side, as strict as a two-sided one."""
-    return min(1.0, 2 * (1 + int(against.sum())) / (1 + len(against)))
 
 
 def _list(names: Sequence[str]) -> str:

@@ -59,7 +59,7 @@ def test_h1_is_supported_where_it_is_true(tmp_path: Path) -> None:
 def test_h1_is_contradicted_by_a_task_that_gains_or_a_pair_that_wins_twice(tmp_path: Path) -> None:
     scores = h1_world(tmp_path / "a", five=0.05)
     assert joint(scores, "minilm").word == "contradicted"
-    won = h1_world(tmp_path / "b", pairs=lambda a, b: (0.05, 0.05) if (a, b) == ("ner", "con") else (0.02, -0.05))
+    won = h1_world(tmp_path / "b", pairs=lambda a, b: (0.15, 0.15) if (a, b) == ("ner", "con") else (0.02, -0.05))
     found = joint(won, "minilm")
     assert found.word == "contradicted"
     assert "NER+CON gains on both sides" in found.reason
