@@ -61,8 +61,8 @@ class Ablation:
                   "further loss", "low  ", "high  ", "p", "p Holm"]  # fmt: skip
         count = f"{self.heads[0]}" if self.heads[0] == self.heads[1] else f"{self.heads[0]} to {self.heads[1]}"
         notes = [
-            f"{count} heads of {self.model} ({self.seeds} seeds) are set to 0 in evaluation, and so are as many other kept "
-            f"heads of the same layers, {self.draws} times"
+            f"{count} heads of {self.model} ({self.seeds} seeds) are set to 0 in evaluation, and so are as many other "
+            f"kept heads of the same layers, {self.draws} times"
             + (
                 f"; {self.elsewhere:.1f} of them are of other layers, for want of others in theirs."
                 if self.elsewhere
@@ -126,7 +126,7 @@ def draw_others(own: Sequence[Head], rest: Sequence[Head], rng: np.random.Genera
 
 
 def losses(counts: Sequence[Sequence[np.ndarray]], samples: int) -> tuple[Estimate, Estimate, Estimate]:
-    """Losses of one task, over sentences, draws and seeds: without the heads, without others, and the first minus those.
+    """Losses of one task: without the heads, without others, and the first minus those.
 
     Args:
         counts: by seed, of the whole model, without the heads, and without others, a draw each; [sentences, 2 or 3].

@@ -13,6 +13,7 @@ from typing import Any
 
 from stemcell.comparing import report
 from stemcell.comparing.ablation import ablate
+from stemcell.comparing.figures import heads_map
 from stemcell.comparing.gains import gains, gains_table, gains_verdict, modes, scores_table
 from stemcell.comparing.overlaps import encoders_table, overlap_verdict
 from stemcell.comparing.scores import MTL, Scores, joint_table, pair, pruning_table, runs_table
@@ -149,7 +150,7 @@ def _stem(sources: Sources, encoder: str, settings: Settings, tables: dict[str, 
         why = f"{short(encoder)}: fewer than {settings.kept_for} tasks have single-task pruned runs."
         return [report.paragraph(why)]
     table = tables[f"stem-{_plain(encoder)}"] = stem_table(found, encoder)
-    parts = [report.heads_map(found, encoder), report.table(table)]
+    parts = [heads_map(found, encoder), report.table(table)]
     if settings.ablate:
         cut = ablate(sources, encoder, found, settings.ablate, settings.samples, tell=_say)
         if isinstance(cut, str):
@@ -164,10 +165,10 @@ def _page(found: Comparison, stems: Sequence[str], settings: Settings) -> str:
     sources, tables = found.sources, found.tables
     seeds = sorted({run.seed for run in sources.runs if run.tasks})
     about = [
-        f"{len(sources.runs)} runs, {len(sources.encoders)} encoders, seeds {', '.join(map(str, seeds))}; {sources.split} of "
-        f"the corpus {str(sources.runs[0].folder.tags.get('corpus', ''))[:12]}.",
-        f"Intervals are of 95%: the error of sentences from {settings.samples} bootstrap samples, the same for all runs, and "
-        "that of seeds by Student's t, which makes two seeds' intervals wide. P-values are two-sided.",
+        f"{len(sources.runs)} runs, {len(sources.encoders)} encoders, seeds {', '.join(map(str, seeds))}; "
+        f"{sources.split} of the corpus {str(sources.runs[0].folder.tags.get('corpus', ''))[:12]}.",
+        f"Intervals are of 95%: the error of sentences from {settings.samples} bootstrap samples, the same for all "
+        "runs, and that of seeds by Student's t, which makes two seeds' intervals wide. P-values are two-sided.",
         *sources.notes,
     ]
     claims = []

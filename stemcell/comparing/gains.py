@@ -165,7 +165,7 @@ def gains_verdict(sources: Sources, encoder: str) -> Verdict:
 
 
 def below(*found: Gains) -> Estimate:
-    """The share of labels, of those with enough items, whose gain is below 0, mean over seeds; equal ones count half."""
+    """The share of labels with enough items whose gain is below 0, mean over seeds; equal ones count half."""
     gained = _enough(found)
     if not gained.size:
         return estimate(np.full(1, np.nan))

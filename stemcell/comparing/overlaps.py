@@ -58,8 +58,8 @@ def between(one: Sequence[np.ndarray], other: Sequence[np.ndarray]) -> np.ndarra
 def shared(masks: Masks, joint: Sequence[np.ndarray], seed: int, samples: int) -> tuple[Estimate, Estimate]:
     """Mean agreement of all pairs of tasks, and that of the joint model with all tasks.
 
-    Seeds are drawn for each model by itself, n - 1 of n with replacement, which makes the variance of a mean unbiased (Rao
-    and Wu 1988, "Resampling Inference With Complex Survey Data"); heads are what they are.
+    Seeds are drawn for each model by itself, n - 1 of n with replacement, which makes the variance of a mean unbiased
+    (Rao and Wu 1988, "Resampling Inference With Complex Survey Data"); heads are what they are.
     """
     freedom = max(1, sum(len(own) - 1 for own in (*masks.values(), joint) if own))
     rng = np.random.default_rng(seed)
@@ -111,8 +111,8 @@ def overlap_verdict(sources: Sources, encoder: str, samples: int) -> Verdict:
     tasks, with_joint = shared(masks, joint, 0, samples)
     anywhere, within = (chance(masks, layers) for layers in (False, True))
     reason = (
-        f"Agreement above chance between tasks {_interval(tasks)} (random heads of the same number: p {_p(anywhere)}; of "
-        f"the same number in each layer: p {_p(within)}), of {MTL}-DP with the tasks {_interval(with_joint)}."
+        f"Agreement above chance between tasks {_interval(tasks)} (random heads of the same number: p {_p(anywhere)}; "
+        f"of the same number in each layer: p {_p(within)}), of {MTL}-DP with the tasks {_interval(with_joint)}."
     )
     effects = [Effect("between tasks", tasks), Effect(f"{MTL}-DP with tasks", with_joint)]
     note = (

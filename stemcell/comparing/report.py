@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 
-import numpy as np
-
+from stemcell.comparing.figures import forest
 from stemcell.comparing.sources import short
-from stemcell.comparing.stem import StemHeads
-from stemcell.comparing.verdicts import CLAIMS, CONTRADICTED, SUPPORTED, Effect, Verdict
+from stemcell.comparing.verdicts import CLAIMS, CONTRADICTED, SUPPORTED, Verdict
 from stemcell.tables import Table
 
 OPEN_ROWS = 12
@@ -50,7 +48,7 @@ def verdict(found: Verdict) -> str:
     notes = "".join(f'<p class="quiet">{escape(note)}</p>' for note in found.notes)
     tables = "".join(table(each) for each in found.tables)
     return (
-        f"<h3>{found.claim}, {escape(short(found.encoder))}: {_word(found.word)}</h3><p>{escape(found.reason)}</p>{notes}"
+        f"<h3>{found.claim}, {escape(short(found.encoder))}: {_word(found.word)}</h3>{paragraph(found.reason)}{notes}"
         f"{forest(found.effects, found.unit, found.reference)}{tables}"
     )
 
@@ -71,81 +69,14 @@ def table(found: Table) -> str:
     head = "".join(f'<th scope="col">{escape(name.strip())}</th>' for name in found.columns)
     rows = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in found.cells())
     notes = "".join(f'<p class="quiet">{escape(note)}</p>' for note in found.notes)
-    whole = f'<div class="wide" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>{notes}'
+    whole = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
     opened = " open" if len(found.rows) <= OPEN_ROWS else ""
-    return f"<details{opened}><summary>{escape(found.title)}</summary>{whole}</details>"
+    return f"<details{opened}><summary>{escape(found.title)}</summary>{_wide(whole)}{notes}</details>"
 
 
-def forest(effects: Sequence[Effect], unit: str, reference: float) -> str:
-    """Estimates with their intervals, a row each; a dashed line where there is nothing to say."""
-    scale = 100.0 if unit == "points" else 1.0
-    bounds = [scale * value for e in effects for value in (e.estimate.value, e.estimate.low, e.estimate.high)]
-    bounds = [value for value in [*bounds, 0.0, scale * reference] if not np.isnan(value)]
-    if not effects:
-        return ""
-    low, high = min(bounds), max(bounds)
-    margin = 0.04 * (high - low or 1)
-    low, high = low - margin, high + margin
-
-    def place(value: float) -> float:
-        return round(100 * (scale * value - low) / (high - low), 2)
-
-    rows = []
-    for effect in effects:
-        own = effect.estimate
-        if np.isnan(own.value):
-            continue
-        colour = "var(--ink)"
-        if own.high < reference:
-            colour = "var(--no)"
-        elif own.low > reference:
-            colour = "var(--yes)"
-        line = 'vector-effect="non-scaling-stroke"'
-        bar = ""
-        if not np.isnan(own.low):
-            bar = f'<line x1="{place(own.low)}" x2="{place(own.high)}" y1="9" y2="9" stroke="{colour}" stroke-width="2" {line}/>'
-        text = f"{scale * own.value:.2f}"
-        if not np.isnan(own.low):
-            text += f" ({scale * own.low:.2f} to {scale * own.high:.2f})"
-        rows.append(
-            f'<span>{escape(effect.label)}</span><svg viewBox="0 0 100 18" preserveAspectRatio="none" role="img" '
-            f'aria-label="{escape(effect.label)} {text}"><line x1="{place(reference)}" x2="{place(reference)}" y1="0" y2="18" '
-            f'stroke="var(--quiet)" stroke-dasharray="3 2" {line}/>{bar}'
-            f'<line x1="{place(own.value)}" x2="{place(own.value)}" y1="3" y2="15" stroke="{colour}" stroke-width="4" {line}/>'
-            f"</svg><span>{text}</span>"
-        )
-    what = "points" if unit == "points" else "shares"
-    return (
-        f'<figure style="margin:8px 0"><div class="forest">{"".join(rows)}</div>'
-        f'<figcaption class="quiet">In {what}, with 95% intervals; dashed: {scale * reference:g}.</figcaption></figure>'
-    )
-
-
-def heads_map(found: StemHeads, encoder: str) -> str:
-    """How many tasks keep each head in most seeds; stem-cell heads have a frame. Layer 1 is at the bottom."""
-    tasks = np.sum([share > 0.5 for share in found.kept.values()], axis=0)
-    layers, heads = tasks.shape
-    cells = []
-    for layer in range(layers):
-        y = 10 * (layers - 1 - layer)
-        cells.append(f'<text x="0" y="{y + 7}">{layer + 1}</text>')
-        for head in range(heads):
-            frame = (
-                ' stroke="var(--no)" stroke-width="1.4"'
-                if found.mask[layer, head]
-                else ' stroke="var(--line)" stroke-width=".4"'
-            )
-            share = tasks[layer, head] / len(found.kept)
-            cells.append(
-                f'<rect x="{8 + 10 * head}" y="{y}" width="8.6" height="8.6" fill="var(--mark)" fill-opacity="{share:.2f}"'
-                f"{frame}><title>{layer + 1}-{head + 1}: {tasks[layer, head]} tasks</title></rect>"
-            )
-    cells += [f'<text x="{10 + 10 * head}" y="{10 * layers + 5}">{head + 1}</text>' for head in range(heads)]
-    caption = f"Tasks that keep each head in most seeds, {short(encoder)}: none to all {len(found.kept)}; framed: stem-cell heads."
-    return (
-        f'<figure style="margin:8px 0"><svg class="heads" viewBox="0 0 {10 + 10 * heads} {10 * layers + 8}" role="img" '
-        f'aria-label="{escape(caption)}">{"".join(cells)}</svg><figcaption class="quiet">{escape(caption)}</figcaption></figure>'
-    )
+def _wide(content: str) -> str:
+    """What may be wider than the page, and is scrolled by itself then."""
+    return f'<div class="wide" tabindex="0">{content}</div>'
 
 
 def _word(word: str) -> str:

@@ -99,7 +99,7 @@ def joint_table(sources: Sources) -> Table:
 
 
 def pruning_table(sources: Sources) -> Table | None:
-    """Pruned models beside those that they are to equal, with the heads that they keep, as the paper's tables 2 and 3."""
+    """Pruned models beside those that they are to equal, and the heads they keep, as the paper's tables 2 and 3."""
     rows: list[list[Cell]] = []
     for encoder in sources.encoders:
         kinds = ("", "-SP", "-DP", "-DP-PER-TASK")

@@ -1,9 +1,10 @@
 """Differences between models, with intervals over seeds and sentences, and corrections for many of them.
 
-Two things vary, and each has its own part of an interval. Sentences: they are drawn with replacement, once for all runs,
-so that differences are paired (Koehn 2004, "Statistical Significance Tests for Machine Translation Evaluation"); the
-samples' deviation is their error. Seeds: two or three of them cannot be drawn from, since a bootstrap of so few is far
-too sure of itself; their error is that of a mean, and Student's t with n - 1 degrees of freedom says how far it reaches.
+Two things vary, and each has its own part of an interval. Sentences: they are drawn with replacement, once for all
+runs, so that differences are paired (Koehn 2004, "Statistical Significance Tests for Machine Translation Evaluation");
+the samples' deviation is their error. Seeds: two or three of them cannot be drawn from, since a bootstrap of so few is
+far too sure of itself; their error is that of a mean, and Student's t with n - 1 degrees of freedom says how far it
+reaches.
 The interval reaches as far as the root of the two squared reaches, which keeps either part's own coverage where the
 other is small (Zou and Donner 2008, "Construction of confidence limits about effect measures", for sums). A p-value is
 the level at which the interval just touches.

@@ -80,10 +80,8 @@ def joint(scores: Scores, encoder: str) -> Verdict:
         differences_table(f"Pairs − STL, {short(encoder)}", gains),
     ]
     effects = [Effect(f"{d.task.upper()} in {d.first}", d.effect) for d in (*found, *gains)]
-    return Verdict(
-        "H1", encoder, whole, f"{MTL} below STL on every task: {word}. {reason} No pair gains twice: {other}. {further}",
-        [table for table in tables if table.rows], effects,
-    )  # fmt: skip
+    why = f"{MTL} below STL on every task: {word}. {reason} No pair gains twice: {other}. {further}"
+    return Verdict("H1", encoder, whole, why, [table for table in tables if table.rows], effects)
 
 
 def pruning(scores: Scores, encoder: str, margin: float = MARGIN) -> Verdict:
@@ -104,9 +102,9 @@ def pruning(scores: Scores, encoder: str, margin: float = MARGIN) -> Verdict:
     }
     shown = [f"{task.upper()} {m.deviation:.2f}" for task, m in apart.items() if m and m.deviation is not None]
     note = (
-        f"No loss means less than {margin:g} points below STL (--margin), a convention, since no data can show that nothing "
-        f"at all is lost; STL's own deviation over seeds: {', '.join(shown) or 'unknown'}. At least {HALF:.0%} of the heads "
-        "must be gone for a model to say something of half of them."
+        f"No loss means less than {margin:g} points below STL (--margin), a convention, since no data can show that "
+        f"nothing at all is lost; STL's own deviation over seeds: {', '.join(shown) or 'unknown'}. At least {HALF:.0%} "
+        "of the heads must be gone for a model to say something of half of them."
     )
     effects = [Effect(d.task.upper(), d.effect) for d in found]
     tables = [table] if table.rows else []
