@@ -165,8 +165,8 @@ def _page(found: Comparison, stems: Sequence[str], settings: Settings) -> str:
     sources, tables = found.sources, found.tables
     seeds = sorted({run.seed for run in sources.runs if run.tasks})
     about = [
-        f"{len(sources.runs)} runs, {len(sources.encoders)} encoders, seeds {', '.join(map(str, seeds))}; "
-        f"{sources.split} of the corpus {str(sources.runs[0].folder.tags.get('corpus', ''))[:12]}.",
+        f"{len(sources.runs)} runs, encoders {', '.join(map(short, sources.encoders))}, "
+        f"seeds {', '.join(map(str, seeds))}; {sources.split} of the corpus {str(sources.runs[0].folder.tags.get('corpus', ''))[:12]}.",
         f"Intervals are of 95%: the error of sentences from {settings.samples} bootstrap samples, the same for all "
         "runs, and that of seeds by Student's t, which makes two seeds' intervals wide. P-values are two-sided.",
         *sources.notes,
