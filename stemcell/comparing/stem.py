@@ -12,6 +12,7 @@ from stemcell.comparing.overlaps import Masks, single_masks
 from stemcell.comparing.sources import PRETRAINED, Source, Sources, short
 from stemcell.comparing.statistics import LEVEL, holm
 from stemcell.corpora.layers import LAYERS
+from stemcell.errors import UserError
 from stemcell.files import intact
 from stemcell.tables import Cell, Table
 
@@ -78,6 +79,9 @@ def known_labels(source: Source, split: str) -> dict[str, np.ndarray]:
     from scipy.stats import norm
 
     folder = source.folder.path / "artifacts" / "probe" / split
+    for name in ("probe.parquet", "probe-labels.csv"):
+        if not (folder / name).is_file():
+            raise UserError(f"{folder / name}: missing; copy the folder again, whole, or probe {source.name} again")
     with intact(folder / "probe.parquet"):
         cells = pd.read_parquet(io.BytesIO((folder / "probe.parquet").read_bytes()))
     with intact(folder / "probe-labels.csv"):

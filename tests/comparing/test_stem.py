@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 import numpy as np
@@ -26,14 +25,7 @@ def cells(task: str, mode: str, label: str, scores: list[float], control: float,
 
 def probed(path: Path, tables: list[pd.DataFrame], baselines: dict[str, tuple[float, float]]) -> Source:
     folder = world.pretrained(path, {"pos/train-split": {"A": 0.5}})
-    frame = pd.concat(tables, ignore_index=True)
-    buffer = io.BytesIO()
-    frame.to_parquet(buffer, index=False)
-    folder.artifact("probe/test/probe.parquet", buffer.getvalue())
-    rows = frame[["task", "label", "mode"]].drop_duplicates()
-    rows["baseline_score"] = [baselines.get(label, (0.0, np.nan))[0] for label in rows["label"]]
-    rows["untrained_score"] = [baselines.get(label, (0.0, np.nan))[1] for label in rows["label"]]
-    folder.artifact("probe/test/probe-labels.csv", rows.to_csv(index=False))
+    world.keep_heads(folder, pd.concat(tables, ignore_index=True), baselines)
     run = world.run(path.parent / "any", ("pos",))
     return next(s for s in read_sources([(folder, True), (run, True)], "test").runs if not s.tasks)
 
