@@ -44,15 +44,16 @@ def agreement(first: np.ndarray, second: np.ndarray) -> float:
 
     With k and m heads of n, chance is k m / n and all is min(k, m). 0 where there is nothing to gain.
     """
-    one, other = int(first.sum()), int(second.sum())
-    expected = one * other / first.size
-    room = min(one, other) - expected
-    return (int((first & second).sum()) - expected) / room if room > 0 else 0.0
+    return float(between([first], [second])[0, 0])
 
 
 def between(one: Sequence[np.ndarray], other: Sequence[np.ndarray]) -> np.ndarray:
-    """Agreement of all maps of one model with all of another, [seeds, seeds]."""
-    return np.array([[agreement(a, b) for b in other] for a in one])
+    """:func:`agreement` of all maps of one model with all of another, [seeds, seeds]."""
+    a, b = (np.array(masks, float).reshape(len(masks), -1) for masks in (one, other))
+    first, second = a.sum(1)[:, None], b.sum(1)[None]
+    expected = first * second / a.shape[1]
+    room = np.minimum(first, second) - expected
+    return np.divide(a @ b.T - expected, room, out=np.zeros(room.shape), where=room > 0)
 
 
 def shared(masks: Masks, joint: Sequence[np.ndarray], seed: int, samples: int) -> tuple[Estimate, Estimate]:
@@ -184,7 +185,12 @@ def _rank_correlation(one: np.ndarray, other: np.ndarray) -> float | None:
 
 
 def _mean_agreement(models: Sequence[Sequence[np.ndarray]]) -> float:
-    return float(np.mean([between(a, b).mean() for a, b in combinations(models, 2)]))
+    """Of all pairs of models, whose maps count by their model."""
+    masks = [mask for own in models for mask in own]
+    shares = np.concatenate([np.full(len(own), 1 / len(own)) for own in models])
+    owners = np.repeat(np.arange(len(models)), [len(own) for own in models])
+    weights = np.outer(shares, shares) * (owners[:, None] < owners)
+    return float((weights * between(masks, masks)).sum() / weights.sum())
 
 
 def _moved(masks: Sequence[np.ndarray], within_layers: bool, rng: np.random.Generator) -> list[np.ndarray]:

@@ -12,7 +12,7 @@ the level at which the interval just touches.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
@@ -137,28 +137,36 @@ def permutation(first: Sequence[np.ndarray], second: Sequence[np.ndarray], round
 
 def holm(values: Sequence[float]) -> list[float]:
     """P-values corrected for being many (Holm 1979); NaN, which are no tests, stay and do not count."""
-    return _corrected(values, "holm")
+
+    def corrected(p: np.ndarray) -> np.ndarray:
+        order = np.argsort(p)
+        steps = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+        found = np.empty(len(p))
+        found[order] = np.minimum(steps, 1)
+        return found
+
+    return _of_tests(values, corrected)
 
 
 def false_discovery(values: Sequence[float]) -> list[float]:
     """P-values by the share of false ones among those that are found (Benjamini and Hochberg 1995)."""
-    return _corrected(values, "fdr_bh")
+    from scipy.stats import false_discovery_control
+
+    return _of_tests(values, false_discovery_control)
 
 
-def _corrected(values: Sequence[float], method: str) -> list[float]:
-    from statsmodels.stats.multitest import multipletests
-
+def _of_tests(values: Sequence[float], corrected: Callable[[np.ndarray], np.ndarray]) -> list[float]:
     array = np.array(values, float)
     tests = ~np.isnan(array)
     if tests.any():
-        array[tests] = multipletests(array[tests], method=method)[1]
+        array[tests] = corrected(array[tests])
     return array.tolist()
 
 
 def _reach(level: np.ndarray, sentences: np.ndarray, seeds: np.ndarray, freedom: float) -> np.ndarray:
-    from scipy.stats import norm, t
+    from scipy.special import ndtri, stdtrit
 
-    return np.hypot(norm.isf(level / 2) * sentences, t.isf(level / 2, freedom) * seeds)
+    return np.hypot(ndtri(level / 2) * sentences, stdtrit(freedom, level / 2) * seeds)
 
 
 def _p(
@@ -166,7 +174,7 @@ def _p(
 ) -> np.ndarray:
     """The level at which the interval reaches 0, by halving its logarithm."""
     value, sentences, seeds = (np.asarray(part, float) for part in (value, sentences, seeds))
-    low, high = np.full(value.shape, -300.0), np.zeros(value.shape)
+    low, high = np.full(value.shape, -40.0), np.zeros(value.shape)
     for _ in range(50):
         middle = (low + high) / 2
         short = _reach(10**middle, sentences, seeds, freedom) < np.abs(value)
