@@ -57,6 +57,12 @@ def artifact_root(uri: str) -> Path | None:
     return file.with_name("mlartifacts") if file else None
 
 
+def quiet() -> None:
+    """Set how MLflow behaves in this process, before it is imported, wherever the environment does not."""
+    for name, value in (_PATIENCE | _QUIET).items():
+        os.environ.setdefault(name, value)
+
+
 def connect() -> MlflowClient:
     """A client of the store; a SQLite file is made, or brought up to date, by one process at a time.
 
@@ -64,8 +70,7 @@ def connect() -> MlflowClient:
         UserError: if a SQLite store cannot be written.
         Exception: whatever MLflow raises where a store cannot be used; see :func:`answers`.
     """
-    for name, value in (_PATIENCE | _QUIET).items():
-        os.environ.setdefault(name, value)
+    quiet()
     from mlflow import MlflowClient
 
     logging.getLogger("mlflow").setLevel(logging.ERROR)

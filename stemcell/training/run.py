@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from stemcell.config import FIELDS, PRECISIONS, RunConfig, from_dict, to_dict, write_yaml
+from stemcell.config import FIELDS, PRECISIONS, RunConfig, from_dict, mode, run_name, to_dict, write_yaml
 from stemcell.corpora.layers import LAYERS, SPLITS
 from stemcell.errors import UserError, unknown
 from stemcell.home import home
@@ -21,8 +21,8 @@ from stemcell.training.processes import from_main, rank
 RESUMABLE = ("epochs", "checkpoint_minutes", "early_stop")
 
 
-def start_run(config: RunConfig, overwrite: bool = False) -> Path:
-    """Train a run from the start and return its folder.
+def start_run(config: RunConfig, overwrite: bool = False, parent: str | None = None) -> Path:
+    """Train a run from the start and return its folder; ``parent`` is the id of the run that it is a part of.
 
     Raises:
         UserError: if corpus, encoder or folder cannot be used; nothing is left half-made.
@@ -31,7 +31,7 @@ def start_run(config: RunConfig, overwrite: bool = False) -> Path:
     if config.data:
         # A run is resumed and scored from other working directories too.
         config = dataclasses.replace(config, data=str(Path(config.data).absolute()))
-    path = Path(config.out) if config.out else home() / "runs" / _name(config)
+    path = Path(config.out) if config.out else home() / "runs" / run_name(config)
     if overwrite and config.from_run and path.resolve() == Path(config.from_run).resolve():
         raise UserError(f"{path}: --from starts from this run, so it is not replaced; name another folder with --out")
     if rank() == 0:
@@ -47,7 +47,7 @@ def start_run(config: RunConfig, overwrite: bool = False) -> Path:
         for line in lines:
             say(line)
         tags = _tags(config, setup.corpus.fingerprint)
-        folder = RunFolder.create(path, to_dict(config), tags, overwrite=overwrite)
+        folder = RunFolder.create(path, to_dict(config), tags, overwrite=overwrite, parent=parent)
         _describe(path, config, setup)
     # Nobody may look for a checkpoint before the run that was here is gone.
     from_main(None)
@@ -224,23 +224,12 @@ def make_accelerator(precision: str) -> Any:
         raise UserError(f"precision {precision} does not work here ({error}); use --precision no or bf16") from None
 
 
-def _name(config: RunConfig) -> str:
-    tasks = "mtl5" if len(config.tasks) == 5 else "-".join(config.tasks)
-    return f"{Path(config.encoder).name}-{tasks}{_pruning(config)}-seed{config.seed}"
-
-
-def _pruning(config: RunConfig) -> str:
-    """How a run's mode says that heads are pruned: the paper's SP and DP."""
-    kind = {"no": "", "static": "-sp", "dynamic": "-dp"}[config.prune]
-    return f"{kind}-per-task" if kind and config.gates == "per-task" else kind
-
-
 def _tags(config: RunConfig, fingerprint: str) -> dict[str, str]:
     packages = ("stemcell", "torch", "transformers", "accelerate", "mlflow", "datasets")
     return {
         "encoder": config.encoder,
         "tasks": ",".join(config.tasks),
-        "mode": ("stl" if len(config.tasks) == 1 else f"mtl-{len(config.tasks)}") + _pruning(config),
+        "mode": mode(config),
         "seed": str(config.seed),
         "corpus": fingerprint,
         "git_commit": _git_commit(),

@@ -1,0 +1,1 @@
+"""Searches over training fields: a study of Optuna whose trials are runs."""
