@@ -1,8 +1,7 @@
-"""Reading a study (its form: :mod:`stemcell.studying.grid`): every key and value is checked, and errors name the line."""
+"""Reading a study (its form: :mod:`stemcell.studying.grid`): every key and value is checked; errors name the line."""
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -67,8 +66,12 @@ def read_study(
         settings={
             "models": [_model(tasks, mode) for tasks, mode, _ in models],
             "experiment": form.experiment(),
-            **{field: value for field, (value, _) in train.items()},
-            **{f"{mode}.{field}": value for mode, own in modes.items() for field, (value, _) in own.items()},
+            **{field: _settled(field, value) for field, (value, _) in train.items()},
+            **{
+                f"{mode}.{name}": _settled(name, value)
+                for mode, own in modes.items()
+                for name, (value, _) in own.items()
+            },
         },
     )
 
@@ -268,17 +271,10 @@ def _runs(
     for seed in seeds:
         for tasks, mode, place in models:
             for encoder in encoders:
-                values: dict[str, Any] = {"encoder": encoder, "tasks": tasks, "seed": seed, "experiment": experiment}
-                values |= MODES[mode]
-                plain = run_name(RunConfig(encoder=encoder, tasks=tasks, seed=seed))
-                if mode == "sp":
-                    values["from_run"] = plain
-                config = _config(sheet, values, {**train, **modes[mode]}, place)
-                runs.append(
-                    Run(
-                        run_name(config), dataclasses.replace(config, experiment=experiment), values.get("from_run", "")
-                    )
-                )
+                values = {"encoder": encoder, "tasks": tasks, "seed": seed, "experiment": experiment, **MODES[mode]}
+                start = run_name(RunConfig(encoder=encoder, tasks=tasks, seed=seed)) if mode == "sp" else ""
+                config = _config(sheet, {**values, "from_run": start}, {**train, **modes[mode]}, place)
+                runs.append(Run(run_name(config), config, start))
     return runs
 
 
@@ -299,6 +295,13 @@ def _config(sheet: Sheet, values: dict[str, Any], settings: Settings, place: Key
         return from_dict(values)
     except UserError as error:
         raise sheet.error(place, error) from None
+
+
+def _settled(field: str, value: Any) -> Any:
+    """A value as the configuration has it, so that 1e-3 and 0.001 are the same."""
+    if isinstance(value, dict):
+        return {_sorted(str(key)): _settled(field, one) for key, one in value.items()}
+    return value if field == "preset" else getattr(from_dict({field: value}), field)
 
 
 def _model(tasks: Sequence[str], mode: str) -> str:
