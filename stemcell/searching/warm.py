@@ -1,24 +1,38 @@
-"""What every trial imports, imported once: trials are forked from a process that has it, which spares them seconds."""
+"""What every run imports, imported once: runs are forked from a process that has it, which spares them seconds."""
 
 from __future__ import annotations
 
-import stemcell.tracking.store as store
+import importlib
 
-store.quiet()
+from stemcell.tracking.store import quiet
 
-import datasets  # noqa: E402, F401
-import matplotlib.pyplot  # noqa: E402, F401
-import mlflow  # noqa: E402, F401
-import mlflow.store.tracking.sqlalchemy_store  # noqa: E402, F401
-import sqlalchemy  # noqa: E402, F401
-import torch  # noqa: E402, F401
-import transformers  # noqa: E402, F401
-from accelerate import Accelerator  # noqa: E402, F401
+quiet()
 
-import stemcell.encoders.load  # noqa: E402, F401
-import stemcell.encoders.tiny  # noqa: E402, F401
-import stemcell.tracking.tracker  # noqa: E402, F401
-import stemcell.training.gating  # noqa: E402, F401
-import stemcell.training.loop  # noqa: E402, F401
-import stemcell.training.run  # noqa: E402, F401
-import stemcell.training.setup  # noqa: E402, F401
+# Transformers imports a family's module, and all that it needs, when a model of it is made.
+FAMILIES = ("bert", "roberta", "electra", "deberta")
+MODULES = (
+    "accelerate",
+    "datasets",
+    "evaluate",
+    "matplotlib.pyplot",
+    "mlflow",
+    "mlflow.store.tracking.sqlalchemy_store",
+    "rich.table",
+    "scipy.stats",
+    "sqlalchemy",
+    "torch",
+    *(f"transformers.models.{family}.modeling_{family}" for family in FAMILIES),
+    "stemcell.analysis.pipeline",
+    "stemcell.encoders.load",
+    "stemcell.encoders.tiny",
+    "stemcell.heads.export",
+    "stemcell.probing.run",
+    "stemcell.tracking.sync",
+    "stemcell.tracking.tracker",
+    "stemcell.training.gating",
+    "stemcell.training.loop",
+    "stemcell.training.run",
+    "stemcell.training.setup",
+)
+for module in MODULES:
+    importlib.import_module(module)

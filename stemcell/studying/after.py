@@ -42,7 +42,7 @@ def _done(step: str, run: Path, config: RunConfig) -> bool:
         return (run / "tables" / "scores" / "test.json").is_file()
     if step == "export":
         return all(map(_exported, _exports(run, config).values()))
-    return any((run / "tables").glob("probe*"))
+    return (run / "tables" / "probe" / "test.json").is_file()
 
 
 def _exports(run: Path, config: RunConfig) -> dict[str, Path]:

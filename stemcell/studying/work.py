@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import time
 from dataclasses import dataclass, field
 from multiprocessing.connection import wait
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 from stemcell.errors import UserError
 from stemcell.studying import job as jobs
@@ -17,7 +15,7 @@ from stemcell.studying.board import Board, Line, progress, say
 from stemcell.studying.claims import Claim
 from stemcell.studying.grid import Run, Study
 from stemcell.studying.process import Child, End, call
-from stemcell.studying.record import Record, check_runs, check_same, finished, pretrained, settled, state_of, trained
+from stemcell.studying.record import Record, check_runs, check_same, finished, pretrained, state_of, trained
 from stemcell.tracking.folder import RunFolder, is_run
 
 # Seconds between looks at what is at work, and between looks at what others do.
