@@ -3,7 +3,7 @@
 ::
 
     OUT/NAME/run.json, status.json    the study's record, as of any run; its corpus is noted in its tags
-             tables/runs.json         its runs: name, id, folder (relative to the study's), encoder, tasks, mode, seed, state
+             tables/runs.json         its runs; their folders are relative to the study's
              tables/failures.json     what could not be made: run, step, reason
              RUN/                     a run's folder; RUN/export, where it was exported
              .claims/                 who is at work on what; .logs/RUN.txt: what a run printed

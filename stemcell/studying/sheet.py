@@ -32,7 +32,7 @@ class Sheet:
         return UserError(f"{self.place(keys)}: {what}")
 
     def mapping(self, value: Any, keys: Keys, known: Iterable[str] | None = None) -> dict[str, Any]:
-        """A value that must be a mapping (nothing is an empty one), with none but the ``known`` keys if those are given.
+        """A value that must be a mapping (nothing is an empty one), with none but the ``known`` keys if any are given.
 
         Raises:
             UserError: if it is none, or has another key: with the nearest that is known.
