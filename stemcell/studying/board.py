@@ -64,9 +64,10 @@ class Board:
             self._states[line.name] = line.state
             if line.state == before or line.state == "waiting" or (before is None and line.state != "running"):
                 continue
-            average = f", dev average {line.average * 100:.2f}" if line.average is not None else ""
+            finished = line.state == "finished"
+            average = f", dev average {line.average * 100:.2f}" if finished and line.average is not None else ""
             reason = f": {line.reason}" if line.reason else ""
-            after = f" · {spell(left)} left" if left is not None and line.state == "finished" else ""
+            after = f" · {spell(left)} left" if left is not None and finished else ""
             say(f"[{number}/{len(lines)}] {line.name}: {line.state}{average}{reason}{after}")
 
 

@@ -208,7 +208,7 @@ class _Work:
         elif failure and failure.time >= self._began:
             item.state, item.reason = "failed", failure.reason
         elif start is not None and start.state == "failed":
-            item.state, item.reason = "failed", f"{start.name}, which it starts from, failed"
+            self._fail(item, f"{start.name}, which it starts from, failed")
         elif start is not None and not trained(self._record.path / start.name):
             item.state, item.looked = "blocked", time.monotonic()
         else:
@@ -252,13 +252,18 @@ class _Work:
         elif self._signal:
             item.state = "interrupted"
         else:
-            item.state, item.reason = "failed", end.reason or "it was stopped from outside"
-            with Claim(self._record.path, item.name) as claim:
-                if claim.held and not claim.failure():
-                    claim.failed("train", item.reason)
+            self._fail(item, end.reason or "it was stopped from outside")
         for other in self._items:
             # What waited for it need not wait longer.
             other.looked = -LOOK if other.state == "blocked" else other.looked
+
+    def _fail(self, item: Item, reason: str) -> None:
+        item.state, item.reason = "failed", reason
+        with Claim(self._record.path, item.name) as claim:
+            known = claim.failure()
+            # Its process has noted it, unless it could not any more.
+            if claim.held and not (known and known.time >= self._began):
+                claim.failed("train", reason)
 
     def _line(self, item: Item) -> Line:
         if item.run is None:

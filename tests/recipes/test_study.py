@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import os
 import shutil
 import signal
 import time
@@ -16,7 +14,18 @@ from typing import Any
 import pytest
 
 from stemcell.tracking.folder import RunFolder, is_run
-from tests.recipes.commands import Process, Result, done, points, read, refused, snapshot, status, stemcell, steps_written
+from tests.recipes.commands import (
+    Process,
+    Result,
+    done,
+    points,
+    read,
+    refused,
+    snapshot,
+    status,
+    stemcell,
+    steps_written,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -125,13 +134,16 @@ def test_a_step_that_is_missing_is_made_up_for(copied: tuple[Path, Path], corpus
 
 def test_more_seeds_are_added_and_fewer_take_nothing_away(copied: tuple[Path, Path], corpus: Path) -> None:
     file, study = copied
-    file.write_text(GRID.replace("[pos, mtl5]", "[pos]").replace("modes: [sp, dp]", "modes: [dp]"))
-    assert "models was pos, mtl5" in refused("study", file, "--data", corpus, "--out", study.parent)
-    file.write_text(GRID)
-    shown = done("study", file, "--data", corpus, "--out", study.parent, "--seeds", "1,2", "--dry-run").out
+    arguments = ("study", file, "--data", corpus, "--out", study.parent)
+    shown = done(*arguments, "--seeds", "1,2", "--dry-run").out
     assert shown.count("finished") == 4 + 1
     assert shown.count("waiting") == 4 + 1
-    assert not (study / NAMES[0].replace("seed1", "seed2")).exists()
+    second = [name.replace("seed1", "seed2") for name in NAMES]
+    assert not (study / second[0]).exists()
+    assert begun(done(*arguments, "--seeds", "2")) == second
+    assert [row["name"] for row in rows(study)] == [*second, *NAMES]
+    assert {row["state"] for row in rows(study)} == {"finished"}
+    assert RunFolder(study).config["seeds"] == [1, 2]
 
 
 def test_a_run_that_is_there_is_taken_over(corpus: Path, tmp_path: Path) -> None:
@@ -156,6 +168,7 @@ def test_a_run_that_is_there_is_taken_over(corpus: Path, tmp_path: Path) -> None
     ("old", "new", "said"),
     [
         ("gate_lr: 0.5, l0_penalty: {pos: 0.03}}\n  sp", "gate_lr: 0.4, l0_penalty: {pos: 0.03}}\n  sp", "dp.gate_lr was 0.5 and is 0.4"),
+        ("[pos, mtl5]", "[pos]", "models was pos, mtl5, pos-sp, pos-dp and is pos, pos-sp, pos-dp"),
         ("epochs: 2", "epochs: 3", "epochs was 2 and is 3"),
         (", encoder_lr: 1e-3", "", "encoder_lr was 0.001 and is not set"),
     ],
@@ -176,7 +189,9 @@ def test_a_corpus_that_has_changed_is_refused(made: tuple[Path, Path, Result], c
     tags = next((tmp_path / "moved").rglob("train.ner.tsv"))
     tags.write_text(tags.read_text().replace("B-PER", "B-ORG", 1))
     before = snapshot(made[1])
-    assert "the corpus is not the one" in refused("study", made[0], "--data", tmp_path / "moved", "--out", made[1].parent)
+    assert "the corpus is not the one" in refused(
+        "study", made[0], "--data", tmp_path / "moved", "--out", made[1].parent
+    )
     assert snapshot(made[1]) == before
 
 
@@ -195,21 +210,17 @@ def test_a_failed_run_is_told_and_the_rest_goes_on(corpus: Path, tmp_path: Path)
     text = SMALL.replace("[pos, ner]", "[pos]\n    modes: [plain, sp]\n  - tasks: [ner]")
     text = text.replace("epochs: 1", "epochs: 1, encoder_lr: 1e-3")
     file, study = write(tmp_path, text), tmp_path / "out" / "mine"
-    # What a run must have is made where nothing can be written.
-    study.mkdir(parents=True)
-    (study / ".claims").mkdir()
-    arguments = ("study", file, "--data", corpus, "--out", study.parent)
+    arguments = ("study", file, "--data", corpus, "--out", study.parent, "--seeds", 1)
+    done(*arguments[:-1], 2)
     with _in_the_way(study / "tiny-bert-pos-seed1"):
         result = stemcell(*arguments)
         assert result.code == 1
         assert "2 of the study's runs failed" in result.err
         assert "which it starts from, failed" in result.err
-        assert {row["name"]: row["state"] for row in rows(study)} == {
-            "tiny-bert-pos-seed1": "failed",
-            "tiny-bert-pos-sp-seed1": "waiting",
-            "tiny-bert-ner-seed1": "finished",
-        }
-        assert read(study / "tables" / "failures.json")["data"][0][:2] == ["tiny-bert-pos-seed1", "train"]
+        assert [row["state"] for row in rows(study)] == ["failed", "failed", "finished"] + ["finished"] * 3
+        failures = read(study / "tables" / "failures.json")["data"]
+        assert [row[0] for row in failures] == ["tiny-bert-pos-seed1", "tiny-bert-pos-sp-seed1"]
+        assert "already there and not a run folder" in failures[0][2]
         assert status(study) == "FAILED"
     result = done(*arguments)
     assert begun(result) == ["tiny-bert-pos-seed1", "tiny-bert-pos-sp-seed1"]
@@ -229,7 +240,8 @@ def test_mlflow_may_be_away(corpus: Path, tmp_path: Path, monkeypatch: pytest.Mo
     done("sync", study, study / "tiny-bert-pos-seed1")
     from stemcell.tracking.store import folder_of
 
-    assert folder_of(read(study / "mlflow.json")["run_id"] if "run_id" in read(study / "mlflow.json") else _copy(study)).path == study
+    (copy,) = [part["run_id"] for part in read(study / "mlflow.json").values()]
+    assert folder_of(copy).path == study
 
 
 LONG = SMALL.replace("epochs: 1", "epochs: 12").replace("batch_sentences: 32", "batch_sentences: 4")
@@ -257,11 +269,10 @@ def test_it_goes_on_where_it_was_stopped(corpus: Path, tmp_path: Path, number: s
 
 
 def test_two_commands_and_four_workers_make_each_run_once(corpus: Path, tmp_path: Path) -> None:
-    text = SMALL.replace("[pos, ner]", "[stl]").replace("seeds", "x") + "seeds: [1, 2]\n"
+    text = SMALL.replace("[pos, ner]", "[stl]") + "seeds: [1, 2]\n"
     file, study = write(tmp_path, text), tmp_path / "out" / "mine"
-    home = {"STEMCELL_HOME": str(tmp_path / "home")}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("STEMCELL_HOME", home["STEMCELL_HOME"])
+        patch.setenv("STEMCELL_HOME", str(tmp_path / "home"))
         both = [Process("study", file, "--data", corpus, "--out", study.parent, "--workers", 2) for _ in range(2)]
         results = [process.wait() for process in both]
         assert [result.code for result in results] == [0, 0], results
@@ -310,8 +321,3 @@ class _in_the_way(contextlib.ContextDecorator):
 
     def __exit__(self, *error: object) -> None:
         shutil.rmtree(self._folder)
-
-
-def _copy(study: Path) -> str:
-    record = json.loads((study / "mlflow.json").read_text())
-    return next(str(part["run_id"]) for part in record.values() if os.path.isdir(study) and "run_id" in part)
