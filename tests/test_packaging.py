@@ -22,7 +22,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 COME_ALONG = {"huggingface-hub": "transformers", "sqlalchemy": "mlflow"}
 """Packages whose exceptions and settings are used because another package uses them: they change with that one."""
 UNSEEN = {
-    "optuna": "for sweeps",
+    "plotly": "optuna draws interactive plots with it",
     "pyarrow": "pandas writes Parquet with it",
     "sentencepiece": "transformers reads vocabularies with it",
 }
@@ -161,5 +161,7 @@ def test_the_wheel_holds_the_package_alone(tmp_path: Path) -> None:
         assert "License-Expression: Apache-2.0" in content.read(metadata).decode()
     assert {name.partition("/")[0] for name in names} == {"stemcell", f"stemcell-{PROJECT['version']}.dist-info"}
     modules = {name for name in names if name.startswith("stemcell/")}
-    assert modules == {name for name in files if name.startswith("stemcell/")}
+    sweeps = {f"stemcell/{name}" for name in files if re.fullmatch(r"sweeps/(studies/)?[\w-]+\.yaml", name)}
+    assert len(sweeps) > 7
+    assert modules == {name for name in files if name.startswith("stemcell/")} | sweeps
     assert any(name.endswith("licenses/LICENSE") for name in names)

@@ -9,7 +9,7 @@ import sys
 import typer
 
 import stemcell
-from stemcell.cli import data, doctor, evaluate, export, gates, predict, probe, study, sync, train, ui
+from stemcell.cli import data, doctor, evaluate, export, gates, predict, probe, study, sweep, sync, train, ui
 from stemcell.errors import UserError
 
 app = typer.Typer(
@@ -27,6 +27,7 @@ app.command("gates")(gates.command)
 app.command("export")(export.command)
 app.command("probe")(probe.command)
 app.command("study")(study.command)
+app.command("sweep")(sweep.command)
 app.add_typer(data.app, name="data")
 app.command("sync")(sync.command)
 app.command("ui")(ui.command)

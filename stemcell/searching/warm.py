@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
+from importlib import import_module
 
-from stemcell.tracking.store import quiet
-
-quiet()
+from stemcell.tracking import store
 
 # Transformers imports a family's module, and all that it needs, when a model of it is made.
 FAMILIES = ("bert", "roberta", "electra", "deberta")
@@ -16,10 +14,10 @@ MODULES = (
     "evaluate",
     "matplotlib.pyplot",
     "mlflow",
-    "mlflow.store.tracking.sqlalchemy_store",
+    "mlflow.store.tracking.sqlalchemy_workspace_store",
     "rich.table",
     "scipy.stats",
-    "sqlalchemy",
+    "sqlalchemy.dialects.sqlite",
     "torch",
     *(f"transformers.models.{family}.modeling_{family}" for family in FAMILIES),
     "stemcell.analysis.pipeline",
@@ -34,5 +32,7 @@ MODULES = (
     "stemcell.training.run",
     "stemcell.training.setup",
 )
+
+store.quiet()
 for module in MODULES:
-    importlib.import_module(module)
+    import_module(module)

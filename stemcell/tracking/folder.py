@@ -78,6 +78,7 @@ class RunFolder:
         overwrite: bool = False,
         parent: str | None = None,
         around: bool = False,
+        own_id: str | None = None,
     ) -> RunFolder:
         """Make a run folder, RUNNING, and hold it.
 
@@ -88,6 +89,7 @@ class RunFolder:
             overwrite: replace a run that is there.
             parent: the :attr:`id` of the run that this one is a part of, such as a study.
             around: other runs may lie in the folder.
+            own_id: the :attr:`id`, where another machine has made this run already.
 
         Raises:
             UserError: as :meth:`check_free`, or if the folder cannot be written.
@@ -106,7 +108,7 @@ class RunFolder:
         cls.check_free(path, around=around)
         record = {
             "format": FORMAT,
-            "id": uuid.uuid4().hex,
+            "id": own_id or uuid.uuid4().hex,
             "created": time.time(),
             "parent": parent,
             "config": dict(config),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stemcell.errors import UserError
 from stemcell.tracking import store
-from stemcell.tracking.folder import RunFolder
+from stemcell.tracking.folder import RunFolder, is_run
 from stemcell.tracking.mirror import say
 from stemcell.tracking.replica import Replica, Sent
 
@@ -25,6 +25,11 @@ def sync(folder: RunFolder) -> Sent:
         return sent
     finally:
         folder.release()
+
+
+def parts(folder: RunFolder) -> list[RunFolder]:
+    """The trials of a sweep that lie in its folder; none of another run."""
+    return [RunFolder(path) for path in sorted((folder.path / "trials").glob("*")) if is_run(path)]
 
 
 def send(folder: RunFolder) -> None:

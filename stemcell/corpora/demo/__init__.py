@@ -19,6 +19,8 @@ from stemcell.corpora.demo.tree import Sentence, read_off
 from stemcell.corpora.formats import bio, brackets, conll12, conllu
 from stemcell.corpora.layers import LAYERS, SPLITS, Example
 from stemcell.errors import UserError
+from stemcell.files import disk_errors
+from stemcell.home import home
 
 LONGEST = 40
 _SEEDS = {"train": 20210, "dev": 20211, "test": 20212}
@@ -64,6 +66,19 @@ def write_demo(out: Path, sizes: tuple[int, int, int] = (2000, 300, 300)) -> Non
         partial.replace(out)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def demo_folder() -> Path:
+    """The demo corpus in the run home, written the first time."""
+    from filelock import FileLock
+
+    out = home() / "demo"
+    with disk_errors(out):
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(out.with_name(".demo.lock")):
+            if not out.exists():
+                write_demo(out)
+    return out
 
 
 def _endless(split: str) -> Iterator[Sentence]:

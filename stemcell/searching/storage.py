@@ -1,0 +1,120 @@
+"""Where a study is kept: a journal file, SQLite, PostgreSQL or MySQL, or Optuna's gRPC proxy of one of them."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stemcell.errors import UserError
+from stemcell.tracking.store import reason, shown
+
+if TYPE_CHECKING:
+    from optuna.storages import BaseStorage
+
+KINDS = "sqlite:///FILE, postgresql://…, mysql://…, grpc://HOST:PORT, or leave --storage out for a journal file"
+
+
+def check_storage(url: str | None, workers: int) -> None:
+    """Check what can be checked of an address alone.
+
+    Raises:
+        UserError: if it is none, or SQLite's with several workers.
+    """
+    if url is None:
+        return
+    scheme = url.partition("://")[0].partition("+")[0]
+    if "://" not in url or scheme not in ("sqlite", "postgresql", "mysql", "grpc"):
+        raise UserError(f"--storage {shown(url)}: give {KINDS}")
+    if scheme == "sqlite" and workers > 1:
+        raise UserError(
+            "--storage sqlite: is for one worker; with several leave --storage out, or give a server's address"
+        )
+
+
+def open_storage(url: str | None, journal: Path) -> BaseStorage:
+    """Open a storage, which is made if need be.
+
+    Raises:
+        UserError: if it cannot be reached, is locked, or lacks its driver.
+    """
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
+    with storage_errors(url, ValueError, OSError):
+        if url is None:
+            return _journal(journal)
+        if url.startswith("grpc://"):
+            host, _, port = url.removeprefix("grpc://").partition(":")
+            proxy = optuna.storages.GrpcStorageProxy(host=host, port=int(port or 13000))
+            proxy.wait_server_ready(timeout=10)
+            return proxy
+        address = url
+        if url.startswith("postgresql://") and not find_spec("psycopg2") and find_spec("psycopg"):
+            address = url.replace("postgresql://", "postgresql+psycopg://", 1)
+        options: dict[str, Any] = {"pool_pre_ping": True} if not url.startswith("sqlite") else {}
+        return _database(address, options)
+
+
+@contextlib.contextmanager
+def storage_errors(url: str | None, *more: type[Exception]) -> Iterator[None]:
+    """Turn what a storage raises when it cannot be used into one UserError that names it."""
+    from optuna.exceptions import StorageInternalError
+    from sqlalchemy.exc import SQLAlchemyError
+
+    name = shown(url) if url else "in the sweep's folder"
+    try:
+        yield
+    except UserError:
+        raise
+    except ImportError as error:
+        package = {"grpc": "grpcio", "psycopg2": "'psycopg[binary]'"}.get(error.name or "", error.name)
+        raise UserError(f"the storage {name} needs a package: pip install {package}") from error
+    except (StorageInternalError, SQLAlchemyError, *more) as error:  # type: ignore[misc]
+        cause = error.__cause__ or error
+        raise UserError(
+            f"the storage {name} cannot be used: {reason(getattr(cause, 'orig', None) or cause)}"
+        ) from error
+    except Exception as error:
+        if type(error).__name__ == "FutureTimeoutError" or type(error).__module__.startswith("grpc"):
+            raise UserError(f"the storage {name} cannot be used: it does not answer") from error
+        raise
+
+
+def _database(address: str, options: dict[str, Any]) -> BaseStorage:
+    from optuna.storages import RDBStorage
+
+    for attempt in range(4):
+        try:
+            return RDBStorage(address, engine_kwargs=options)
+        except Exception:
+            # Of several that make the tables at once, all but one fail, and find them there the next time.
+            if attempt == 3:
+                raise
+    raise AssertionError
+
+
+def _journal(path: Path) -> BaseStorage:
+    from filelock import FileLock
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend
+    from optuna.storages.journal._file import BaseJournalFileLock
+
+    class KernelLock(BaseJournalFileLock):
+        """Freed by the kernel when its holder dies; Optuna's own ones stay for half a minute."""
+
+        def __init__(self) -> None:
+            self._lock = FileLock(f"{path}.lock")
+
+        def acquire(self) -> bool:
+            self._lock.acquire()
+            return True
+
+        def release(self) -> None:
+            self._lock.release()
+
+    return JournalStorage(JournalFileBackend(str(path), lock_obj=KernelLock()))
