@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from stemcell.encoders.names import TINY
 from stemcell.tracking.folder import RunFolder, is_run
 from tests.recipes.commands import (
     Process,
@@ -167,7 +168,7 @@ def test_a_run_that_is_there_is_taken_over(corpus: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("gate_lr: 0.5, l0_penalty: {pos: 0.03}}\n  sp", "gate_lr: 0.4, l0_penalty: {pos: 0.03}}\n  sp", "dp.gate_lr was 0.5 and is 0.4"),
+        ("dp: {gate_lr: 0.5", "dp: {gate_lr: 0.4", "dp.gate_lr was 0.5 and is 0.4"),
         ("[pos, mtl5]", "[pos]", "models was pos, mtl5, pos-sp, pos-dp and is pos, pos-sp, pos-dp"),
         ("epochs: 2", "epochs: 3", "epochs was 2 and is 3"),
         (", encoder_lr: 1e-3", "", "encoder_lr was 0.001 and is not set"),
@@ -297,6 +298,18 @@ def test_two_commands_and_four_workers_make_each_run_once(corpus: Path, tmp_path
         [str(study), *(str(study / row["name"]) for row in rows(study))]
     )
     assert status(study) == "FINISHED"
+
+
+def test_all_encoders_make_a_study(across: Path) -> None:
+    found = Counter((row["encoder"], row["mode"], row["state"]) for row in rows(across))
+    assert found == Counter(
+        {
+            (encoder, mode, "finished"): count
+            for encoder in TINY
+            for mode, count in (("stl", 2), ("mtl-2", 1), ("stl-dp", 1))
+        }
+    )
+    assert all((across / row["folder"] / "tables" / "scores" / "test.json").exists() for row in rows(across))
 
 
 def test_plain_words_for_flags_that_are_wrong(corpus: Path, tmp_path: Path) -> None:

@@ -48,11 +48,11 @@ def test_a_function_is_run_elsewhere_and_its_value_comes_back(tmp_path: Path) ->
 
 
 def test_what_goes_wrong_there_is_said_here(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="^no such thing$"):
+    with pytest.raises(UserError, match=r"^no such thing$"):
         call(fail, "no such thing")
-    with pytest.raises(UserError, match="^RuntimeError: odd$"):
+    with pytest.raises(UserError, match=r"^RuntimeError: odd$"):
         call(break_down)
-    with pytest.raises(UserError, match="killed.*SIGKILL"):
+    with pytest.raises(UserError, match=r"killed.*SIGKILL"):
         call(die)
 
 
