@@ -102,7 +102,7 @@ def test_every_command_parses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     (config,) = blocks("yaml")
     Path("con-srl.yaml").write_text(config)
     parsed = [parse(given) for command in commands() if (given := arguments(command)) is not None]
-    trained = [parameters for parameters in parsed if "encoder" in parameters]
+    trained = [parameters for parameters in parsed if "decoder_lr" in parameters]
     for parameters in trained:
         flags = {name: parameters[name] for name in FIELDS if parameters[name] is not None}
         resolve(flags, parameters.get("config"))

@@ -71,14 +71,15 @@ class Board:
             say(f"[{number}/{len(lines)}] {line.name}: {line.state}{average}{reason}{after}")
 
 
-def table(title: str, lines: Sequence[Line], left: float | None = None, most: int = LINES) -> Table:
+def table(title: str, lines: Sequence[Line], left: float | None = None, most: int = LINES) -> Group:
     """The lines as a table: all of them or, with more than ``most``, those around the ones at work."""
+    from rich.console import Group
     from rich.table import Table
 
     counts = Counter(line.state for line in lines)
     summary = ", ".join(f"{count} {state}" for state, count in counts.items())
     end = f" · about {spell(left)} left" if left is not None else ""
-    shown = Table(title=f"{title}: {summary}{end}", title_justify="left")
+    shown = Table()
     for name, justify in (("run", "left"), ("state", "left"), ("epoch", "right"), ("dev", "right"), ("left", "right")):
         shown.add_column(name, justify=justify)  # type: ignore[arg-type]
     for line in _around(lines, most):
@@ -89,7 +90,7 @@ def table(title: str, lines: Sequence[Line], left: float | None = None, most: in
             f"{line.average * 100:.2f}" if line.average is not None else "",
             spell(line.left) if line.left is not None else "",
         )
-    return shown
+    return Group(f"{title}: {summary}{end}", shown)
 
 
 def progress(run: Path, epochs: int) -> tuple[int, float | None, float | None]:
