@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from stemcell.tracking.journal import Entry, entries
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import Group
 
 # Lines of the live table at most, and points of a history that tell its speed.
 LINES, RECENT = 24, 50
