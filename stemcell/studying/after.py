@@ -15,8 +15,8 @@ def pending(steps: tuple[str, ...], run: Path, config: RunConfig) -> list[str]:
     return [step for step in steps if not _done(step, run, config)]
 
 
-def do(step: str, run: Path, config: RunConfig) -> None:
-    """Take a step: evaluate, export or probe.
+def do(step: str, run: Path, config: RunConfig, data: Path) -> None:
+    """Take a step: evaluate, export or probe; ``data`` is the run's corpus, which may have moved.
 
     Raises:
         UserError: as the command of that name does.
@@ -24,7 +24,7 @@ def do(step: str, run: Path, config: RunConfig) -> None:
     if step == "evaluate":
         from stemcell.training.run import evaluate_run
 
-        print(evaluate_run(str(run), data=None, split="test", tasks=None, precision=config.precision))
+        print(evaluate_run(str(run), data=str(data), split="test", tasks=None, precision=config.precision))
     elif step == "export":
         from stemcell.heads.export import export
 

@@ -23,7 +23,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-import stemcell
+from stemcell import home
 from stemcell.config import RunConfig
 from stemcell.corpora.layers import LAYERS
 from stemcell.errors import UserError, unknown
@@ -87,10 +87,7 @@ class Study:
 
 def shipped() -> dict[str, Path]:
     """The studies that come with stemcell, by name."""
-    package = Path(stemcell.__file__).parent
-    # In a wheel the folder lies in the package; in a checkout beside it.
-    folder = package / "sweeps" if (package / "sweeps").is_dir() else package.parent / "sweeps"
-    return {path.stem: path for path in sorted((folder / "studies").glob("*.yaml"))}
+    return home.shipped("studies")
 
 
 def find_study(name: str) -> Path:

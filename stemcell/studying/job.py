@@ -98,7 +98,7 @@ def perform(job: Job) -> str:
                 run = job.folder / job.name
                 _train(job, run)
                 for step in after.pending(job.after, run, job.config):
-                    after.do(step, run, job.config)
+                    after.do(step, run, job.config, job.data)
         except Exception as error:
             if type(error).__name__ != "Stopped":
                 claim.failed(step, " ".join(str(error).split()) or type(error).__name__)

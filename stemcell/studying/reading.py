@@ -133,7 +133,7 @@ class _Form:
         seeds = list(given) or ([1] if value is None else value if isinstance(value, list) else [value])
         place = "--seeds" if given else self._sheet.place(keys)
         if not seeds or not all(isinstance(s, int) and not isinstance(s, bool) and 0 <= s < 2**32 for s in seeds):
-            raise UserError(f"{place}: seeds is {value!r}: whole numbers from 0 to 4294967295, such as [1, 2, 3]")
+            raise UserError(f"{place}: seeds is {seeds}: whole numbers from 0 to 4294967295, such as [1, 2, 3]")
         if len(set(seeds)) < len(seeds):
             raise UserError(f"{place}: a seed is there twice; keep one")
         return seeds

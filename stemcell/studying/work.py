@@ -147,11 +147,18 @@ class _Work:
         for item in self._items:
             if self._is_finished(item):
                 item.state = "finished"
-        if self._record.lead():
-            if not all(item.settled for item in self._items):
-                self._record.folder.set_status("RUNNING")
-            self._record.keep()
+        if self._keep():
             self._announce()
+
+    def _keep(self) -> bool:
+        """Keep the record up to date, unless another command does."""
+        new = not self._record.leads
+        if not self._record.lead():
+            return False
+        if new and not all(item.settled for item in self._items):
+            self._record.folder.set_status("RUNNING")
+        self._record.keep()
+        return True
 
     def _announce(self) -> None:
         try:
@@ -162,10 +169,9 @@ class _Work:
             self._signal = self._signal or signal.SIGINT
 
     def _finish(self) -> None:
-        if not self._record.lead():
+        if not self._keep():
             return
         folder, failed = self._record.folder, [item for item in self._items if item.state == "failed"]
-        self._record.keep()
         if self._signal:
             folder.set_status("KILLED", f"signal {self._signal}")
         elif failed:
@@ -240,8 +246,7 @@ class _Work:
             if child.ended():
                 self._settle(item, child.end())
                 del self._children[slot]
-                if self._record.leads:
-                    self._record.keep()
+                self._keep()
 
     def _settle(self, item: Item, end: End) -> None:
         if end.value == jobs.ELSEWHERE:
