@@ -36,6 +36,7 @@ NOT_RUN = {
     "stemcell train --data ewt": "needs that corpus, and the hub's weights",
     "stemcell train --config": "needs that corpus, and the hub's weights",
     "accelerate launch": "needs GPUs",
+    "stemcell sweep --encoder deberta": "needs the hub's weights",
     "stemcell ui": "serves until it is stopped",
     "stemcell data ewt": "needs the network, or the repositories",
     "stemcell data ontonotes": "needs a release of OntoNotes",
@@ -151,6 +152,12 @@ def test_the_encoders_are_all_there() -> None:
     rows = table("### Encoders")
     assert [name for row in rows for name in coded(row[0])] == list(names.NAMES)
     assert {coded(row[0])[0]: row[1] for row in rows if row[2] == "hub"} == names.HUB
+
+
+def test_the_sweeps_are_all_there() -> None:
+    from stemcell.searching.space import shipped
+
+    assert sorted(coded(row[0])[0] for row in table("## Sweep")) == sorted(shipped())
 
 
 def test_the_formats_are_all_there() -> None:

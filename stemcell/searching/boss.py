@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import time
+import uuid
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 # Seconds between looks at what runs, and while others' trials are waited for.
 LOOK, OTHERS = 0.25, 1.0
+# Seconds that a trial has to save itself where the sweep itself has failed.
+SAVING = 30.0
 # So often may a trial's process die by itself (for lack of the machine's memory, say).
 ATTEMPTS = 3
 
@@ -74,11 +77,16 @@ class Boss:
     def leave(self) -> None:
         """Stop what still runs, and let others take it over."""
         for one in self._running.values():
+            one.process.terminate()
+        told = True
+        for one in self._running.values():
+            one.process.join(SAVING)
             one.process.kill()
-            one.process.join()
-            with contextlib.suppress(Exception):
+            try:
                 one.trial.set_user_attr("worker", self._worker.gone())
-        self._worker.leave()
+            except Exception:  # the storage is why we leave; others see by our lock that we are gone
+                told = False
+        self._worker.leave(told)
 
     def _note(self, number: int, frame: Any) -> None:
         if self.stopped and number == signal.SIGINT:
@@ -115,6 +123,8 @@ class Boss:
             folder=str(folder),
             config={**to_dict(self._config), **trial.params},
             parent=self._parent,
+            # The same wherever it is begun, so that it is one run in MLflow.
+            own_id=uuid.uuid5(uuid.UUID(self._parent), f"trial {trial.number}").hex,
             log=str(folder.with_suffix(".log")),
             directory=os.getcwd(),
             place=place,

@@ -13,7 +13,7 @@ class Progress:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._read = 0
+        self._size = 0
         self._epochs: dict[int, float] = {}
         self.heads: float | None = None
 
@@ -24,9 +24,17 @@ class Progress:
 
     def look(self) -> bool:
         """Read what is new; whether an epoch has ended since."""
-        lines, self._read = read_lines(self._folder / "metrics.jsonl", self._read)
+        file = self._folder / "metrics.jsonl"
+        size = file.stat().st_size if file.exists() else 0
+        if size == self._size:
+            return False
+        self._size = size
         before = len(self._epochs)
+        # From the start, since a trial that goes on forgets what came after its checkpoint.
+        lines, _ = read_lines(file, 0)
         for line in lines:
+            if b"dev/average" not in line and b"/open_share" not in line:
+                continue
             entry = parse(line)
             if "dev/average" in entry.metrics:
                 self._epochs[entry.step] = entry.metrics["dev/average"]

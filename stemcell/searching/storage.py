@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 KINDS = "sqlite:///FILE, postgresql://…, mysql://…, grpc://HOST:PORT, or leave --storage out for a journal file"
 
+DRIVERS = {"postgresql": "'psycopg[binary]'", "mysql": "mysqlclient", "grpc": "grpcio"}
+GRPC_PORT = 13000
+
 
 def check_storage(url: str | None, workers: int) -> None:
     """Check what can be checked of an address alone.
@@ -26,7 +29,7 @@ def check_storage(url: str | None, workers: int) -> None:
     """
     if url is None:
         return
-    scheme = url.partition("://")[0].partition("+")[0]
+    scheme = _scheme(url)
     if "://" not in url or scheme not in ("sqlite", "postgresql", "mysql", "grpc"):
         raise UserError(f"--storage {shown(url)}: give {KINDS}")
     if scheme == "sqlite" and workers > 1:
@@ -45,19 +48,14 @@ def open_storage(url: str | None, journal: Path) -> BaseStorage:
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
-    with storage_errors(url, ValueError, OSError):
+    with storage_errors(url, ValueError, OSError, TypeError):
         if url is None:
             return _journal(journal)
-        if url.startswith("grpc://"):
-            host, _, port = url.removeprefix("grpc://").partition(":")
-            proxy = optuna.storages.GrpcStorageProxy(host=host, port=int(port or 13000))
-            proxy.wait_server_ready(timeout=10)
-            return proxy
-        address = url
-        if url.startswith("postgresql://") and not find_spec("psycopg2") and find_spec("psycopg"):
-            address = url.replace("postgresql://", "postgresql+psycopg://", 1)
-        options: dict[str, Any] = {"pool_pre_ping": True} if not url.startswith("sqlite") else {}
-        return _database(address, options)
+        try:
+            return _server(url)
+        except ImportError as error:
+            package = DRIVERS.get(_scheme(url), str(error))
+            raise UserError(f"the storage {shown(url)} needs a package: pip install {package}") from error
 
 
 @contextlib.contextmanager
@@ -71,9 +69,6 @@ def storage_errors(url: str | None, *more: type[Exception]) -> Iterator[None]:
         yield
     except UserError:
         raise
-    except ImportError as error:
-        package = {"grpc": "grpcio", "psycopg2": "'psycopg[binary]'"}.get(error.name or "", error.name)
-        raise UserError(f"the storage {name} needs a package: pip install {package}") from error
     except (StorageInternalError, SQLAlchemyError, *more) as error:  # type: ignore[misc]
         cause = error.__cause__ or error
         raise UserError(
@@ -83,6 +78,25 @@ def storage_errors(url: str | None, *more: type[Exception]) -> Iterator[None]:
         if type(error).__name__ == "FutureTimeoutError" or type(error).__module__.startswith("grpc"):
             raise UserError(f"the storage {name} cannot be used: it does not answer") from error
         raise
+
+
+def _server(url: str) -> BaseStorage:
+    if _scheme(url) == "grpc":
+        from optuna.storages import GrpcStorageProxy
+
+        host, _, port = url.removeprefix("grpc://").partition(":")
+        proxy = GrpcStorageProxy(host=host, port=int(port or GRPC_PORT))
+        proxy.wait_server_ready(timeout=10)
+        return proxy
+    address = url
+    if url.startswith("postgresql://") and not find_spec("psycopg2"):
+        address = url.replace("postgresql://", "postgresql+psycopg://", 1)
+    options: dict[str, Any] = {"pool_pre_ping": True} if _scheme(url) != "sqlite" else {}
+    return _database(address, options)
+
+
+def _scheme(url: str) -> str:
+    return url.partition("://")[0].partition("+")[0]
 
 
 def _database(address: str, options: dict[str, Any]) -> BaseStorage:

@@ -217,10 +217,11 @@ class Worker:
             self._seen[name] = (sign, time.monotonic())
         return time.monotonic() - self._seen[name][1] > GRACE
 
-    def leave(self) -> None:
-        """Be gone: nothing of it runs any more."""
+    def leave(self, told: bool = True) -> None:
+        """Be gone: nothing of it runs any more; ``told`` if no trial says that it still does."""
         self._lock.release()
-        self._file.unlink(missing_ok=True)
+        if told:
+            self._file.unlink(missing_ok=True)
 
 
 def first(study: Study, total: int) -> list[FrozenTrial]:

@@ -36,6 +36,7 @@ class Job:
     folder: str
     config: dict[str, Any]
     parent: str
+    own_id: str
     log: str
     directory: str
     place: int
@@ -82,7 +83,7 @@ def train(job: Job) -> End:
         if job.resume:
             resume_run(job.folder, {})
         else:
-            start_run(from_dict({**job.config, "out": job.folder}), parent=job.parent)
+            start_run(from_dict({**job.config, "out": job.folder}), parent=job.parent, own_id=job.own_id)
     except Stopped as stopped:
         return End("STOPPED", f"signal {stopped.signal}")
     except KeyboardInterrupt:

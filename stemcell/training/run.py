@@ -21,8 +21,12 @@ from stemcell.training.processes import from_main, rank
 RESUMABLE = ("epochs", "checkpoint_minutes", "early_stop")
 
 
-def start_run(config: RunConfig, overwrite: bool = False, parent: str | None = None) -> Path:
-    """Train a run from the start and return its folder; ``parent`` is the id of the run that it is a part of.
+def start_run(config: RunConfig, overwrite: bool = False, parent: str | None = None, own_id: str | None = None) -> Path:
+    """Train a run from the start and return its folder.
+
+    Args:
+        parent: the id of the run that it is a part of.
+        own_id: its id, where another machine may have begun the same run.
 
     Raises:
         UserError: if corpus, encoder or folder cannot be used; nothing is left half-made.
@@ -47,7 +51,7 @@ def start_run(config: RunConfig, overwrite: bool = False, parent: str | None = N
         for line in lines:
             say(line)
         tags = _tags(config, setup.corpus.fingerprint)
-        folder = RunFolder.create(path, to_dict(config), tags, overwrite=overwrite, parent=parent)
+        folder = RunFolder.create(path, to_dict(config), tags, overwrite=overwrite, parent=parent, own_id=own_id)
         _describe(path, config, setup)
     # Nobody may look for a checkpoint before the run that was here is gone.
     from_main(None)

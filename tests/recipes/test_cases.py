@@ -9,11 +9,14 @@ from typing import Any
 
 import pytest
 
+from stemcell.config import read_yaml
 from stemcell.corpora.formats import conllu
 from stemcell.corpora.report import Report
 from stemcell.corpora.store import read_corpus
 from stemcell.tracking import names
-from tests.recipes.commands import Result, done, points, read, refused, status, steps_written, tables, weights
+from stemcell.tracking.folder import RunFolder
+from stemcell.tracking.store import connect
+from tests.recipes.commands import Process, Result, done, points, read, refused, status, steps_written, tables, weights
 from tests.recipes.record import assert_equals_disk
 
 pytestmark = pytest.mark.shared
@@ -150,6 +153,18 @@ def test_23_every_label_keeps_its_name(cases: Path, run: Path) -> None:
     assert len({names.key(label) for label in labels}) == len(set(labels))
 
 
+def test_23_a_sweep_keeps_every_labels_name(cases: Path, tmp_path: Path) -> None:
+    space = tmp_path / "rates.yaml"
+    space.write_text("space:\n  decoder_lr: {low: 0.001, high: 0.01, log: true}\n")
+    folder = tmp_path / "s"
+    done("sweep", space, "--data", cases / "23-metric-names", "--encoder", "tiny-bert", "--epochs", 1, "--trials", 1,
+         "--out", folder)  # fmt: skip
+    record = assert_equals_disk(folder / "trials" / "trial-000")
+    assert {"``", "''", ",", ".", ":", "$", "#", "PRP$", "WP$", "-LRB-"} <= {
+        row[3] for row in record.tables() if row[2] == "pos"
+    }
+
+
 def test_25_a_rate_without_measure_ends_in_a_message(cases: Path, run: Path) -> None:
     message = refused("train", "--data", cases / "25-nan-loss", "--encoder", "tiny-bert", "--out", run,
                       "--epochs", 3, "--encoder-lr", 1e30, "--decoder-lr", 1e30, "--batch-sentences", 2)  # fmt: skip
@@ -161,3 +176,44 @@ def test_25_a_rate_without_measure_ends_in_a_message(cases: Path, run: Path) -> 
     train(cases / "25-nan-loss", run, "--overwrite", "--batch-sentences", 2)
     assert steps_written(run) == 2 * 5 * 4
     assert all(tensor.isfinite().all() for tensor in weights(run, "best").values())
+
+
+def test_25_the_best_of_three_rates_is_finite(cases: Path, tmp_path: Path) -> None:
+    wanted = read(cases / "25-nan-loss" / "sweep.json")
+    space = tmp_path / "rates.yaml"
+    # All three are drawn within so many trials.
+    space.write_text(f"space:\n  encoder_lr: {wanted['lr']}\nsampler: {{name: random, seed: {wanted['seed']}}}\n")
+    folder = tmp_path / "s"
+    result = done("sweep", space, "--data", cases / "25-nan-loss", "--encoder", "tiny-bert", "--tasks", "pos,dep",
+                  "--epochs", 1, "--batch-sentences", 2, "--trials", 3 * wanted["trials"], "--out", folder)  # fmt: skip
+    columns, rows = RunFolder(folder).read_table("trials")
+    told = [dict(zip(columns, row, strict=True)) for row in rows]
+    assert {row["encoder_lr"] for row in told} == set(wanted["lr"])
+    for row in told:
+        without_measure = row["encoder_lr"] == 1e30
+        assert (row["state"] == "FAIL") == without_measure
+        assert bool(re.search("not finite|is nan|is inf", row["reason"])) == without_measure
+    assert 0 < sum(row["state"] == "FAIL" for row in told) < len(told)
+    assert read_yaml(folder / "artifacts" / "best.yaml")["encoder_lr"] < 1
+    assert "Traceback" not in result.err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [2, 4])
+def test_27_commands_of_one_second_share_a_fresh_database(
+    cases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    monkeypatch.setenv("STEMCELL_HOME", str(tmp_path / "fresh"))
+    folder = tmp_path / "s"
+    command = ["sweep", "--data", cases / "00-base", "--encoder", "tiny-bert", "--tasks", "pos", "--epochs", 1]
+    command += ["--trials", 5, "--out", folder]
+    results = [process.wait() for process in [Process(*command) for _ in range(count)]]
+    assert [result.code for result in results] == [0] * count, results
+    columns, rows = RunFolder(folder).read_table("trials")
+    assert [dict(zip(columns, row, strict=True))["trial"] for row in rows] == list(range(5))
+    begun = [number for result in results for number in re.findall(r"^trial (\d+): l0_", result.err, re.MULTILINE)]
+    assert sorted(begun) == ["0", "1", "2", "3", "4"]
+    client = connect()
+    found = client.search_runs([experiment.experiment_id for experiment in client.search_experiments()])
+    assert sorted(run.info.run_name for run in found) == ["s", *(f"trial-00{number}" for number in range(5))]
+    assert {run.info.status for run in found} == {"FINISHED"}

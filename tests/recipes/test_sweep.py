@@ -19,6 +19,7 @@ from mlflow import MlflowClient
 from stemcell.tracking import store
 from stemcell.tracking.folder import RunFolder
 from tests.recipes.commands import Process, done, points, read, refused, snapshot, status, steps_written
+from tests.recipes.record import Record
 
 pytestmark = pytest.mark.slow
 
@@ -117,8 +118,7 @@ def test_two_workers_leave_everything_behind(sweep: list[Any], folder: Path, tmp
     assert parent.data.tags["kind"] == "sweep"
     assert parent.data.params["sweep.space.l0_penalty.high"] == "0.1"
     assert "l0_penalty" not in parent.data.params
-    table = client.load_table(parent.info.experiment_id, "tables/trials.json", [parent.info.run_id])
-    assert len(table) == 4
+    assert len(Record(folder).tables()) == 4
     for child in children:
         images = [entry.path for entry in client.list_artifacts(child.info.run_id, "images")]
         assert any(f"gates+step+{2 * EPOCH}+" in name for name in images)
@@ -343,7 +343,11 @@ def test_what_another_sweep_has_is_refused(sweep: list[Any], corpus: Path, folde
     assert json.loads((tmp_path / "two" / "run.json").read_text())["tags"]["kind"] == "sweep"
 
 
-def test_what_no_trial_can_begin_with_is_said_once(sweep: list[Any], folder: Path, corpus: Path) -> None:
-    message = refused(*sweep, "--precision", "fp16")
-    assert "precision fp16 does not work here" in message
+def test_what_no_trial_can_begin_with_is_said_once(sweep: list[Any], folder: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "encoder"
+    broken.mkdir()
+    for name in ("config.json", "model.safetensors"):
+        (broken / name).write_text("{}")
+    message = refused(*sweep, "--encoder", broken)
+    assert f"encoder '{broken}' has no configuration that can be used" in message
     assert set(states(folder)) == {"RUNNING", "WAITING"}, "it can go on once that is mended"
