@@ -21,7 +21,7 @@ GRID = (
 
 
 def study(corpus, file, out, runs):
-    """The seconds of a study, one run at a time, and those of its runs' training, from the first step's eve to the end."""
+    """The seconds of a study, one run at a time, and those of its runs' training."""
     command = [
         "-m",
         "stemcell",
