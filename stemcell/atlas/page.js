@@ -159,3 +159,195 @@ function readOut(head) {
   }
   $("readout").textContent = `${capital(place(head))}: ${parts.join(", ")}`;
 }
+
+function drawFacts() {
+  const rows = [], label = labelNumber(), add = (name, ...content) => rows.push(make("dt", { textContent: name }), make("dd", {}, ...content));
+  const jump = (head) => make("button", { type: "button", className: "link", textContent: place(head), onclick: () => choose(head) });
+  const headOf = (layer, head) => (layer - 1) * data.heads + head - 1;
+  const best = bestOf(shown);
+  if (best >= 0) add(`highest ${NAMES[state.measure]}`, jump(best), ` ${percent(shown[best].value)}`);
+  if (label < 0) {
+    add("labels", `${counted(probe).length} of ${probe.labels.length}, those with enough items`);
+  } else {
+    const { label: _, count, controlled, best_layer, best_head, best_score, best_is_best, selective_layer, selective_head,
+      selective_score, selective_control, best_selectivity, selective_is_best, baseline, baseline_score, baseline_selectivity,
+      ...further } = probe.labels[label];
+    const sure = (share) => (share == null ? "" : `; the best one in ${percent(share, 0)}% of bootstrap samples`);
+    add("items", controlled ? `${count}, ${controlled} with a control` : `${count}`);
+    if (best_layer) {
+      const head = headOf(best_layer, best_head), within = range(probe, label, head);
+      add("best head", jump(head), ` ${percent(best_score)}${within && ` (${within})`}${sure(best_is_best)}`);
+    }
+    if (selective_layer) {
+      add("most selective", jump(headOf(selective_layer, selective_head)),
+        ` ${percent(best_selectivity)}: score ${percent(selective_score)}, control ${percent(selective_control)}${sure(selective_is_best)}`);
+    }
+    if (baseline != null) add("baseline", `${baseline}: ${percent(baseline_score ?? NaN)}${baseline_selectivity == null ? "" : `, selectivity ${percent(baseline_selectivity)}`}`);
+    // Columns that this page does not know are shown as they are.
+    for (const [name, value] of Object.entries(further)) if (value !== null) add(name.replaceAll("_", " "), String(value));
+  }
+  $("facts").replaceChildren(...rows);
+}
+
+const COLUMNS = [["label", "label"], ["score", "score"], ["control", "control"], ["selectivity", "select."], ["over", "over base"]];
+function drawKnown() {
+  const rows = tasks.map(probeOf).flatMap((own) => counted(own).map((i) => ({ own, i, name: own.labels[i].label, count: own.labels[i].count,
+    score: at(own, "score", i, state.head), control: at(own, "control", i, state.head), selectivity: at(own, "selectivity", i, state.head),
+    baseline: own.labels[i].baseline_score ?? NaN, over: at(own, "score", i, state.head) - (own.labels[i].baseline_score ?? NaN) })))
+    .filter((row) => Number.isFinite(row.score));
+  const key = (row) => (Number.isFinite(row[state.sort]) ? row[state.sort] : -9);
+  rows.sort((a, b) => (state.sort === "label" ? a.name.localeCompare(b.name) : key(b) - key(a)) || b.count - a.count);
+  $("known").tHead.replaceChildren(make("tr", {}, ...COLUMNS.map(([name, text]) => {
+    const sort = name === state.sort ? { "aria-sort": name === "label" ? "ascending" : "descending" } : {};
+    const button = make("button", { type: "button", textContent: sort["aria-sort"] ? `${text} ↓` : text,
+      onclick: () => { state.sort = name; drawKnown(); $("known").querySelector("[aria-sort] button").focus(); } });
+    return make("th", { scope: "col", data: sort }, button);
+  })));
+  $("known").tBodies[0].replaceChildren(...(state.all ? rows : rows.slice(0, SHOWN)).map((row) => {
+    const label = make("button", { type: "button", className: "link", textContent: row.name,
+      onclick: () => { Object.assign(state, { task: row.own.task, mode: row.own.mode, label: row.name }); draw(); } });
+    const small = (text) => make("small", { textContent: text });
+    return make("tr", {}, make("td", {}, label, small(`${row.own.task.toUpperCase()}, ${row.count} items`)),
+      make("td", {}, percent(row.score), small(range(row.own, row.i, state.head).replace(" to ", "–"))),
+      make("td", { textContent: percent(row.control) }), make("td", { textContent: percent(row.selectivity) }),
+      make("td", {}, percent(row.over), small(`${percent(row.baseline)}`)));
+  }));
+  $("more").hidden = rows.length <= SHOWN;
+  $("more").textContent = state.all ? "Show fewer" : `Show all ${rows.length}`;
+}
+
+// Attention of the chosen head in a sentence: from(i, j) between positions, 0 the first special token, the last column
+// the last special token; null where the head is missing.
+function attentionOf(sentence) {
+  const row = present.indexOf(state.head), stored = data.attention[data.sets[state.task]]?.[sentence];
+  if (row < 0 || !stored) return null;
+  const size = data.sentences[sentence].words.length + 1, all = (attentionOf.kept ??= {})[stored] ??= bytes(stored);
+  return (from, to) => all[row * size * (size + 1) + from * (size + 1) + to] / 255;
+}
+function drawWhere() {
+  const sums = { [`first token ${data.root}`]: 0, [`last token ${data.end}`]: 0, "the word itself": 0, "the word before": 0, "the word after": 0, "other words": 0 };
+  const names = Object.keys(sums);
+  let rows = 0;
+  data.sentences.forEach(({ words }, sentence) => {
+    const from = attentionOf(sentence), n = words.length;
+    for (let i = 1; from && i <= n; i++, rows++) {
+      for (let j = 0; j <= n + 1; j++) sums[names[j === 0 ? 0 : j === n + 1 ? 1 : { 0: 2, "-1": 3, 1: 4 }[j - i] ?? 5]] += from(i, j);
+    }
+  });
+  $("where").replaceChildren(...(rows ? names : []).map((name) => {
+    const bar = make("i");
+    bar.style.setProperty("--v", Math.min(1, sums[name] / rows));
+    return make("li", {}, make("span", { textContent: name }), make("span", {}, bar), make("b", { textContent: `${percent(sums[name] / rows, 0)}%` }));
+  }));
+}
+function drawSentences() {
+  $("sentences").replaceChildren(...data.sentences.map(({ words, items }, sentence) => {
+    const texts = [data.root, ...words, data.end], said = make("p", { className: "said", data: { "aria-live": "polite" } });
+    const marked = (items[state.task] ?? []).filter((item) => item[3] === state.label);
+    const nodes = texts.map((text, i) => make("button", { type: "button", textContent: text, tabIndex: i === 1 ? 0 : -1,
+      className: ["word", i === 0 || i > words.length ? "special" : "", marked.some(([, start, end]) => start <= i && i <= end && i > 0) ? "target" : "",
+        marked.some(([source]) => source === i) ? "source" : ""].join(" ").trim() }));
+    const shade = (chosen) => {
+      const from = attentionOf(sentence), outward = document.querySelector("[name=direction]:checked").value === "from";
+      const values = texts.map((_, j) => {
+        if (!from) return 0;
+        if (chosen < 0) return words.reduce((sum, _word, i) => sum + from(i + 1, j), 0) / words.length;
+        if (outward) return chosen > words.length ? 0 : from(chosen, j);
+        return j > words.length ? 0 : from(j, chosen);
+      });
+      const top = Math.max(...values, 0.05);
+      nodes.forEach((node, j) => {
+        node.style.setProperty("--v", values[j] / top);
+        node.classList.toggle("full", values[j] / top > 0.55);
+        node.classList.toggle("chosen", j === chosen);
+      });
+      if (chosen < 0 || !from) { said.textContent = ""; return; }
+      const first = values.map((value, j) => [value, j]).filter(([value]) => value >= 0.005).sort((a, b) => b[0] - a[0]).slice(0, 4);
+      said.textContent = `${texts[chosen]} ${outward ? "→" : "←"} ${first.map(([value, j]) => `${texts[j]} ${percent(value, 0)}%`).join(", ") || "nothing"}`;
+    };
+    nodes.forEach((node, i) => {
+      node.onmouseenter = node.onfocus = node.onclick = () => shade(i);
+      node.onkeydown = (event) => {
+        const to = { ArrowLeft: i - 1, ArrowRight: i + 1, Home: 0, End: texts.length - 1 }[event.key];
+        if (to === undefined || !nodes[to]) return;
+        event.preventDefault();
+        nodes.forEach((other, j) => { other.tabIndex = j === to ? 0 : -1; });
+        nodes[to].focus();
+      };
+    });
+    shade(-1);
+    const group = make("div", { data: { role: "group", "aria-label": `sentence ${sentence + 1}` } }, ...nodes);
+    group.onmouseleave = () => shade(nodes.indexOf(document.activeElement));
+    return make("li", {}, group, said);
+  }));
+  const marks = state.label === null ? "" : ` Underlined: ${state.label}${data.sentences.some(({ items }) => (items[state.task] ?? []).some((item) => item[0] !== null)) ? ", dotted where it starts from" : ""}.`;
+  $("hint").textContent = data.sentences.length ? `Darkest: the most. Before you point, the mean over all words.${marks}` : "The corpus has no sentence of up to 25 words to show.";
+}
+
+function drawHead() {
+  $("name").textContent = capital(place(state.head));
+  const gate = gates[data.sets[state.task]]?.[state.head], there = present.includes(state.head);
+  $("state").textContent = !there ? "This head was removed." : gate === undefined ? ""
+    : gate <= CLOSED ? "Closed by its gate: what it attends to has no effect." : `Its gate for ${state.task.toUpperCase()} is ${gate.toFixed(2)}.`;
+  $("direction").hidden = !there;
+  drawKnown();
+  drawWhere();
+  drawSentences();
+}
+// A head is chosen.
+function choose(head) {
+  state.head = head;
+  moveTo(head);
+  for (const cell of $("grid").querySelectorAll(".cell")) cell.setAttribute("aria-selected", Number(cell.dataset.head) === head);
+  readOut(head);
+  drawHead();
+  writeHash();
+}
+// Everything again, after a choice.
+function draw() {
+  probe = probeOf(state.task);
+  if (labelNumber() < 0) state.label = null;
+  if (!measures().includes(state.measure)) state.measure = "score";
+  drawChoice();
+  drawGrid();
+  drawFacts();
+  moveTo(state.head);
+  drawHead();
+  writeHash();
+}
+
+$("choice").onsubmit = (event) => event.preventDefault();
+$("task").onchange = () => { Object.assign(state, { task: $("task").value, label: null }); draw(); };
+$("mode").onchange = () => { state.mode = $("mode").value; draw(); };
+$("measure").onchange = () => { state.measure = $("measure").value; draw(); };
+$("label").onchange = () => {
+  const { value } = $("label");
+  if (value === "mean" || value === "best") Object.assign(state, { label: null, view: value });
+  else state.label = probe.labels[Number(value)].label;
+  draw();
+};
+$("least").onchange = () => { state.least = Math.max(1, Math.floor(Number($("least").value)) || 1); draw(); };
+$("direction").onchange = drawSentences;
+$("more").onclick = () => { state.all = !state.all; drawKnown(); };
+const headAt = (event) => { const cell = event.target.closest(".cell"); return cell ? Number(cell.dataset.head) : -1; };
+$("grid").onclick = (event) => { if (headAt(event) >= 0) choose(headAt(event)); };
+$("grid").onmouseover = (event) => { if (headAt(event) >= 0) readOut(headAt(event)); };
+$("grid").addEventListener("focusin", (event) => { if (headAt(event) >= 0) readOut(headAt(event)); });
+$("grid").onmouseleave = () => readOut(state.head);
+$("grid").onkeydown = (event) => {
+  const head = headAt(event), column = head % data.heads, last = data.heads - 1;
+  if (head < 0) return;
+  if (event.key === "Enter" || event.key === " ") { event.preventDefault(); choose(head); return; }
+  // Layer 1 is at the bottom, so up is to the next layer.
+  const to = { ArrowLeft: column > 0 ? head - 1 : head, ArrowRight: column < last ? head + 1 : head, ArrowUp: head + data.heads,
+    ArrowDown: head - data.heads, Home: head - column, End: head - column + last }[event.key];
+  if (to === undefined) return;
+  event.preventDefault();
+  if (to < 0 || to >= HEADS) return;
+  moveTo(to);
+  cellOf(to).focus();
+};
+window.onhashchange = () => { readHash(); draw(); };
+readHash();
+buildGrid();
+draw();
