@@ -32,12 +32,17 @@ const present = data.kept.flatMap((heads, layer) => heads.map((head) => layer * 
 const tasks = [...new Set(probes.map((probe) => probe.task))];
 const most = Math.max(...probes.flatMap((probe) => probe.labels.map((label) => label.count)));
 const at = (probe, measure, label, head) => probe.values[measure]?.[label * HEADS + head] ?? NaN;
+// How many heads do better, and one.
+const rankOf = (probe, label, head) => {
+  const own = at(probe, "score", label, head);
+  return own > 0 ? 1 + present.filter((other) => at(probe, "score", label, other) > own).length : NaN;
+};
 const range = (probe, label, head) =>
   Number.isFinite(at(probe, "low", label, head)) ? `${percent(at(probe, "low", label, head))} to ${percent(at(probe, "high", label, head))}` : "";
 
 // What is shown; label is a name, or null with view "mean" or "best" of all labels.
 const state = { task: tasks[0], mode: "", label: null, view: "mean", measure: "score", least: most < 10 ? 1 : 10,
-  head: present[0] ?? 0, sort: "score", all: false };
+  head: present[0] ?? 0, sort: "over", all: false };
 let probe, shown = [];
 
 function readHash() {
@@ -161,45 +166,44 @@ function readOut(head) {
 }
 
 function drawFacts() {
-  const rows = [], label = labelNumber(), add = (name, ...content) => rows.push(make("dt", { textContent: name }), make("dd", {}, ...content));
+  const rows = [], number = labelNumber(), add = (name, ...content) => rows.push(make("dt", { textContent: name }), make("dd", {}, ...content));
   const jump = (head) => make("button", { type: "button", className: "link", textContent: place(head), onclick: () => choose(head) });
-  const headOf = (layer, head) => (layer - 1) * data.heads + head - 1;
   const best = bestOf(shown);
-  if (best >= 0) add(`highest ${NAMES[state.measure]}`, jump(best), ` ${percent(shown[best].value)}`);
-  if (label < 0) {
-    add("labels", `${counted(probe).length} of ${probe.labels.length}, those with enough items`);
-  } else {
-    const { label: _, count, controlled, best_layer, best_head, best_score, best_is_best, selective_layer, selective_head,
-      selective_score, selective_control, best_selectivity, selective_is_best, baseline, baseline_score, baseline_selectivity,
-      ...further } = probe.labels[label];
-    const sure = (share) => (share == null ? "" : `; the best one in ${percent(share, 0)}% of bootstrap samples`);
-    add("items", controlled ? `${count}, ${controlled} with a control` : `${count}`);
-    if (best_layer) {
-      const head = headOf(best_layer, best_head), within = range(probe, label, head);
-      add("best head", jump(head), ` ${percent(best_score)}${within && ` (${within})`}${sure(best_is_best)}`);
+  if (state.measure === "gate" || number < 0) {
+    if (best >= 0) add(`highest ${NAMES[state.measure]}`, jump(best), ` ${percent(shown[best].value)}`);
+    if (number < 0) add("labels", `${counted(probe).length} of ${probe.labels.length}, those with enough items`);
+  }
+  if (number >= 0) {
+    const facts = probe.labels[number], value = (measure, head) => percent(at(probe, measure, number, head));
+    add("items", facts.controlled ? `${facts.count}, ${facts.controlled} of them with a control` : `${facts.count}`);
+    for (const [by, name] of [["score", "best heads"], ["selectivity", "most selective"]]) {
+      const tops = (facts.best?.[by] ?? []).map(([head, sure]) => make("li", {}, jump(head), ` ${value(by, head)}`, make("small", { textContent: [
+        by === "score" ? range(probe, number, head) : `score ${value("score", head)}, control ${value("control", head)}`,
+        sure === null ? "" : `first in ${percent(sure, 0)}% of samples`].filter(Boolean).join("; ") })));
+      if (tops.length) add(name, make("ol", {}, ...tops));
     }
-    if (selective_layer) {
-      add("most selective", jump(headOf(selective_layer, selective_head)),
-        ` ${percent(best_selectivity)}: score ${percent(selective_score)}, control ${percent(selective_control)}${sure(selective_is_best)}`);
-    }
-    if (baseline != null) add("baseline", `${baseline}: ${percent(baseline_score ?? NaN)}${baseline_selectivity == null ? "" : `, selectivity ${percent(baseline_selectivity)}`}`);
-    // Columns that this page does not know are shown as they are.
-    for (const [name, value] of Object.entries(further)) if (value !== null) add(name.replaceAll("_", " "), String(value));
+    const base = (name, score, selectivity, deviation) => {
+      if (score === null) return;
+      add(name, `${percent(score)}${deviation === null ? "" : ` ± ${percent(deviation)}`}${selectivity === null ? "" : `, selectivity ${percent(selectivity)}`}`);
+    };
+    base(facts.baseline, facts.baseline_score, facts.baseline_selectivity, null);
+    if (facts.baseline !== "offset ±1") base("next word", facts.adjacent_score, facts.adjacent_selectivity, null);
+    base("untrained, best head", facts.untrained_score, facts.untrained_selectivity, facts.untrained_deviation);
   }
   $("facts").replaceChildren(...rows);
 }
 
-const COLUMNS = [["label", "label"], ["score", "score"], ["control", "control"], ["selectivity", "select."], ["over", "over base"]];
+const COLUMNS = [["label", "label"], ["score", "score"], ["control", "control"], ["selectivity", "select."], ["over", "over base"], ["rank", "rank"]];
 function drawKnown() {
   const rows = tasks.map(probeOf).flatMap((own) => counted(own).map((i) => ({ own, i, name: own.labels[i].label, count: own.labels[i].count,
     score: at(own, "score", i, state.head), control: at(own, "control", i, state.head), selectivity: at(own, "selectivity", i, state.head),
-    baseline: own.labels[i].baseline_score ?? NaN, over: at(own, "score", i, state.head) - (own.labels[i].baseline_score ?? NaN) })))
+    baseline: own.labels[i].baseline_score ?? NaN, over: at(own, "score", i, state.head) - (own.labels[i].baseline_score ?? NaN), rank: -rankOf(own, i, state.head) })))
     .filter((row) => Number.isFinite(row.score));
-  const key = (row) => (Number.isFinite(row[state.sort]) ? row[state.sort] : -9);
+  const key = (row) => (Number.isFinite(row[state.sort]) ? row[state.sort] : -1e9);
   rows.sort((a, b) => (state.sort === "label" ? a.name.localeCompare(b.name) : key(b) - key(a)) || b.count - a.count);
   $("known").tHead.replaceChildren(make("tr", {}, ...COLUMNS.map(([name, text]) => {
-    const sort = name === state.sort ? { "aria-sort": name === "label" ? "ascending" : "descending" } : {};
-    const button = make("button", { type: "button", textContent: sort["aria-sort"] ? `${text} ↓` : text,
+    const sort = name === state.sort ? { "aria-sort": name === "label" || name === "rank" ? "ascending" : "descending" } : {};
+    const button = make("button", { type: "button", textContent: sort["aria-sort"] ? `${text} ${sort["aria-sort"] === "ascending" ? "↑" : "↓"}` : text,
       onclick: () => { state.sort = name; drawKnown(); $("known").querySelector("[aria-sort] button").focus(); } });
     return make("th", { scope: "col", data: sort }, button);
   })));
@@ -210,7 +214,7 @@ function drawKnown() {
     return make("tr", {}, make("td", {}, label, small(`${row.own.task.toUpperCase()}, ${row.count} items`)),
       make("td", {}, percent(row.score), small(range(row.own, row.i, state.head).replace(" to ", "–"))),
       make("td", { textContent: percent(row.control) }), make("td", { textContent: percent(row.selectivity) }),
-      make("td", {}, percent(row.over), small(`${percent(row.baseline)}`)));
+      make("td", {}, percent(row.over), small(`${percent(row.baseline)}`)), make("td", { textContent: Number.isFinite(row.rank) ? -row.rank : "–" }));
   }));
   $("more").hidden = rows.length <= SHOWN;
   $("more").textContent = state.all ? "Show fewer" : `Show all ${rows.length}`;
@@ -219,9 +223,9 @@ function drawKnown() {
 // Attention of the chosen head in a sentence: from(i, j) between positions, 0 the first special token, the last column
 // the last special token; null where the head is missing.
 function attentionOf(sentence) {
-  const row = present.indexOf(state.head), stored = data.attention[data.sets[state.task]]?.[sentence];
+  const row = present.indexOf(state.head), set = data.sets[state.task], stored = data.attention[set]?.[sentence];
   if (row < 0 || !stored) return null;
-  const size = data.sentences[sentence].words.length + 1, all = (attentionOf.kept ??= {})[stored] ??= bytes(stored);
+  const size = data.sentences[sentence].words.length + 1, all = (attentionOf.kept ??= {})[`${set} ${sentence}`] ??= bytes(stored);
   return (from, to) => all[row * size * (size + 1) + from * (size + 1) + to] / 255;
 }
 function drawWhere() {
@@ -241,9 +245,12 @@ function drawWhere() {
   }));
 }
 function drawSentences() {
-  $("sentences").replaceChildren(...data.sentences.map(({ words, items }, sentence) => {
-    const texts = [data.root, ...words, data.end], said = make("p", { className: "said", data: { "aria-live": "polite" } });
-    const marked = (items[state.task] ?? []).filter((item) => item[3] === state.label);
+  const having = (sentence) => (data.sentences[sentence].items[state.task] ?? []).filter((item) => item[3] === state.label);
+  // Those with the label come first, each kind from short to long.
+  const order = data.sentences.map((_, i) => i).sort((a, b) => (having(b).length > 0) - (having(a).length > 0) || a - b);
+  $("sentences").replaceChildren(...order.map((sentence) => {
+    const { words } = data.sentences[sentence], texts = [data.root, ...words, data.end], said = make("p", { className: "said", data: { "aria-live": "polite" } });
+    const marked = having(sentence);
     const nodes = texts.map((text, i) => make("button", { type: "button", textContent: text, tabIndex: i === 1 ? 0 : -1,
       className: ["word", i === 0 || i > words.length ? "special" : "", marked.some(([, start, end]) => start <= i && i <= end && i > 0) ? "target" : "",
         marked.some(([source]) => source === i) ? "source" : ""].join(" ").trim() }));
@@ -280,7 +287,7 @@ function drawSentences() {
     group.onmouseleave = () => shade(nodes.indexOf(document.activeElement));
     return make("li", {}, group, said);
   }));
-  const marks = state.label === null ? "" : ` Underlined: ${state.label}${data.sentences.some(({ items }) => (items[state.task] ?? []).some((item) => item[0] !== null)) ? ", dotted where it starts from" : ""}.`;
+  const marks = state.label === null ? "" : !order.some((i) => having(i).length) ? ` None of these sentences has ${state.label}.` : ` Underlined: ${state.label}${data.sentences.some(({ items }) => (items[state.task] ?? []).some((item) => item[0] !== null)) ? ", dotted where it starts from" : ""}.`;
   $("hint").textContent = data.sentences.length ? `Darkest: the most. Before you point, the mean over all words.${marks}` : "The corpus has no sentence of up to 25 words to show.";
 }
 

@@ -7,30 +7,42 @@ import hashlib
 import html
 import json
 import re
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from stemcell.atlas.data import page_data
 from stemcell.atlas.examples import take_examples
+from stemcell.corpora.layers import Example
 from stemcell.files import finite_json, write_atomic
 from stemcell.probing.run import Probed
 
 
-def write_atlas(path: Path, title: str, probed: Probed) -> None:
+def write_atlas(
+    path: Path, title: str, probed: Probed, layers: Mapping[str, Sequence[Example]], con_height: int | None = 3
+) -> None:
     """Write the atlas of a probed model.
 
     Args:
         path: of the page, ``atlas.html``.
         title: for instance the model's name.
         probed: with the model still on its device.
+        layers: the sentences that were probed, by task.
+        con_height: of the constituents that were probed; all if None.
 
     Raises:
         UserError: if the place cannot be written.
     """
-    examples = take_examples(probed.model, probed.examples)
-    data = page_data(title, probed.cells, probed.labels, probed.model, probed.examples, examples)
-    write_atomic(path, assemble(title, data))
+    write_atomic(path, atlas_page(title, probed, layers, con_height))
+
+
+def atlas_page(
+    title: str, probed: Probed, layers: Mapping[str, Sequence[Example]], con_height: int | None = 3
+) -> str:  # fmt: skip
+    """The atlas as :func:`write_atlas` writes it."""
+    layers = {task: layer for task, layer in layers.items() if task in set(probed.cells["task"])}
+    return assemble(title, page_data(title, probed, take_examples(probed.target, layers, con_height)))
 
 
 def assemble(title: str, data: Any) -> str:

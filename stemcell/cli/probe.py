@@ -13,7 +13,7 @@ from stemcell.errors import UserError
 def command(
     target: Annotated[str, typer.Argument(help="A run, an export or an encoder (bert, minilm, a folder …).")],
     data: Annotated[Path, typer.Option(help="Corpus folder.")],
-    out: Annotated[Path, typer.Option(help="Folder for atlas.html, probe.csv, probe.parquet and probe-labels.csv.")],
+    out: Annotated[Path, typer.Option(help="Folder for probe.csv, probe.parquet and probe-labels.csv.")],
     split: Annotated[str, typer.Option(help="train, dev or test.")] = "test",
     tasks: Annotated[str | None, typer.Option(help="Some of the tasks, separated by commas.")] = None,
     samples: Annotated[int, typer.Option(min=0, help="Bootstrap samples for the intervals.")] = 200,
@@ -29,7 +29,6 @@ def command(
 
     - `stemcell probe runs/mtl5 --data corpus --split dev --tasks dep,srl --out probes/mtl5`
     """
-    from stemcell.atlas.page import write_atlas
     from stemcell.probing.run import probe_all
     from stemcell.probing.table import best_table
     from stemcell.training.processes import rank
@@ -49,6 +48,5 @@ def command(
     )
     if rank() == 0:
         result.write(out)
-        write_atlas(out / "atlas.html", target, result)
         print(best_table(result.labels))
-        print(f"probes: {out}, to look at: {out / 'atlas.html'}")
+        print(f"probes: {out}")

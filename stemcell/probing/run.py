@@ -48,15 +48,11 @@ class Probed:
         cells: a row for each task, label, mode and head (:func:`stemcell.probing.table.cells`).
         labels: a row for each task, label and mode (:func:`stemcell.probing.table.by_label`).
         scores: what both are made of, with the bootstrap samples.
-        model: that was probed.
-        examples: the sentences that were probed, by task.
     """
 
     cells: pd.DataFrame
     labels: pd.DataFrame
     scores: list[Scores]
-    model: MultiTaskModel
-    examples: Mapping[str, Sequence[Example]]
 
     def write(self, folder: Path) -> None:
         """Write ``probe.csv``, ``probe.parquet`` and ``probe-labels.csv``, each whole or not at all.
@@ -138,7 +134,7 @@ def probe_all(
         settings = Settings(samples, sentences, tokens, accelerator.autocast, display.advance)
         found = take_probes(target, probes, {task: len(own) for task, own in labels.items()}, text, train, settings)
     scores = [own for task, findings in found.items() for own in _scores(target, task, order[task], findings)]
-    return Probed(cells(scores), by_label(scores), scores, target, {task: examples[task] for task in probes})
+    return Probed(cells(scores), by_label(scores), scores)
 
 
 def find_target(model: Any, corpus: Splits) -> MultiTaskModel:
