@@ -1,9 +1,9 @@
 "use strict";
 // Texts are set as text, never as HTML: labels and words are whatever a corpus has.
 const data = JSON.parse(document.getElementById("data").textContent);
-const HEADS = data.layers * data.heads, STEPS = 10000, NONE = 65535, SHOWN = 12, CLOSED = 1e-3;
+const HEADS = data.layers * data.heads, STEPS = 10000, NONE = 65535, SHOWN = 10, CLOSED = 1e-3;
 const NAMES = { score: "score", selectivity: "selectivity", gate: "gate" };
-const MODES = { "same-split": "the same split", "train-split": "the training split" };
+const MODES = { "same-split": "same split", "train-split": "train split" };
 const $ = (id) => document.getElementById(id);
 
 function make(tag, properties = {}, ...children) {
@@ -21,7 +21,7 @@ function unpacked(text) {
     return steps === NONE ? NaN : steps / STEPS - 1;
   });
 }
-const percent = (value, digits = 1) => (Number.isFinite(value) ? (100 * value).toFixed(digits) : "–");
+const percent = (value, digits = 1) => (Number.isFinite(value) ? (100 * value).toFixed(digits).replace(/^-(?!0(\.0)?$)/, "−").replace(/^-/, "") : "–");
 const place = (head) => `layer ${Math.floor(head / data.heads) + 1}, head ${(head % data.heads) + 1}`;
 const capital = (text) => text[0].toUpperCase() + text.slice(1);
 
@@ -42,7 +42,7 @@ const range = (probe, label, head) =>
 
 // What is shown; label is a name, or null with view "mean" or "best" of all labels.
 const state = { task: tasks[0], mode: "", label: null, view: "mean", measure: "score", least: most < 10 ? 1 : 10,
-  head: present[0] ?? 0, sort: "over", all: false };
+  head: -1, sort: "over", all: false };
 let probe, shown = [];
 
 function readHash() {
@@ -140,7 +140,7 @@ function drawGrid() {
     cell.classList.toggle("gone", !known);
     cell.classList.toggle("full", known && share > 0.55);
     cell.style.setProperty("--v", known ? share : 0);
-    cell.textContent = known ? percent(value, 0).replace("-", "−") : "–";
+    cell.textContent = known ? percent(value, 0) : "–";
     cell.setAttribute("aria-label", `${place(head)}: ${known ? value.toFixed(2) : lack(head)}`);
     cell.setAttribute("aria-selected", head === state.head);
   });
@@ -179,42 +179,42 @@ function drawFacts() {
     for (const [by, name] of [["score", "best heads"], ["selectivity", "most selective"]]) {
       const tops = (facts.best?.[by] ?? []).map(([head, sure]) => make("li", {}, jump(head), ` ${value(by, head)}`, make("small", { textContent: [
         by === "score" ? range(probe, number, head) : `score ${value("score", head)}, control ${value("control", head)}`,
-        sure === null ? "" : `first in ${percent(sure, 0)}% of samples`].filter(Boolean).join("; ") })));
+        sure === null ? "" : `best in ${percent(sure, 0)}% of samples`].filter(Boolean).join("; ") })));
       if (tops.length) add(name, make("ol", {}, ...tops));
     }
-    const base = (name, score, selectivity, deviation) => {
-      if (score === null) return;
-      add(name, `${percent(score)}${deviation === null ? "" : ` ± ${percent(deviation)}`}${selectivity === null ? "" : `, selectivity ${percent(selectivity)}`}`);
-    };
-    base(facts.baseline, facts.baseline_score, facts.baseline_selectivity, null);
-    if (facts.baseline !== "offset ±1") base("next word", facts.adjacent_score, facts.adjacent_selectivity, null);
-    base("untrained, best head", facts.untrained_score, facts.untrained_selectivity, facts.untrained_deviation);
+    const bases = [[facts.baseline, facts.baseline_score, facts.baseline_selectivity, null],
+      ...(facts.baseline === "offset ±1" ? [] : [["next or previous word", facts.adjacent_score, facts.adjacent_selectivity, null]]),
+      ["best head of an untrained encoder", facts.untrained_score, facts.untrained_selectivity, facts.untrained_deviation]];
+    const lines = bases.filter(([, score]) => score !== null).map(([name, score, selectivity, deviation]) => make("li", {},
+      `${name} ${percent(score)}${deviation === null ? "" : ` ± ${percent(deviation)}`}`,
+      make("small", { textContent: selectivity === null ? "" : `selectivity ${percent(selectivity)}` })));
+    if (lines.length) add("baselines", make("ol", {}, ...lines));
   }
   $("facts").replaceChildren(...rows);
 }
 
-const COLUMNS = [["label", "label"], ["score", "score"], ["control", "control"], ["selectivity", "select."], ["over", "over base"], ["rank", "rank"]];
+const COLUMNS = [["label", "label", "task, items"], ["score", "score", "interval"], ["selectivity", "select.", "control"], ["over", "gain", "baseline"], ["rank", "rank", ""]];
 function drawKnown() {
+  const small = (text) => make("small", { textContent: text });
   const rows = tasks.map(probeOf).flatMap((own) => counted(own).map((i) => ({ own, i, name: own.labels[i].label, count: own.labels[i].count,
     score: at(own, "score", i, state.head), control: at(own, "control", i, state.head), selectivity: at(own, "selectivity", i, state.head),
     baseline: own.labels[i].baseline_score ?? NaN, over: at(own, "score", i, state.head) - (own.labels[i].baseline_score ?? NaN), rank: -rankOf(own, i, state.head) })))
     .filter((row) => Number.isFinite(row.score));
   const key = (row) => (Number.isFinite(row[state.sort]) ? row[state.sort] : -1e9);
   rows.sort((a, b) => (state.sort === "label" ? a.name.localeCompare(b.name) : key(b) - key(a)) || b.count - a.count);
-  $("known").tHead.replaceChildren(make("tr", {}, ...COLUMNS.map(([name, text]) => {
+  $("known").tHead.replaceChildren(make("tr", {}, ...COLUMNS.map(([name, text, below]) => {
     const sort = name === state.sort ? { "aria-sort": name === "label" || name === "rank" ? "ascending" : "descending" } : {};
     const button = make("button", { type: "button", textContent: sort["aria-sort"] ? `${text} ${sort["aria-sort"] === "ascending" ? "↑" : "↓"}` : text,
       onclick: () => { state.sort = name; drawKnown(); $("known").querySelector("[aria-sort] button").focus(); } });
-    return make("th", { scope: "col", data: sort }, button);
+    return make("th", { scope: "col", data: sort }, button, small(below));
   })));
   $("known").tBodies[0].replaceChildren(...(state.all ? rows : rows.slice(0, SHOWN)).map((row) => {
     const label = make("button", { type: "button", className: "link", textContent: row.name,
       onclick: () => { Object.assign(state, { task: row.own.task, mode: row.own.mode, label: row.name }); draw(); } });
-    const small = (text) => make("small", { textContent: text });
-    return make("tr", {}, make("td", {}, label, small(`${row.own.task.toUpperCase()}, ${row.count} items`)),
+    return make("tr", {}, make("td", {}, label, small(`${row.own.task.toUpperCase()}, ${row.count}`)),
       make("td", {}, percent(row.score), small(range(row.own, row.i, state.head).replace(" to ", "–"))),
-      make("td", { textContent: percent(row.control) }), make("td", { textContent: percent(row.selectivity) }),
-      make("td", {}, percent(row.over), small(`${percent(row.baseline)}`)), make("td", { textContent: Number.isFinite(row.rank) ? -row.rank : "–" }));
+      make("td", {}, percent(row.selectivity), small(percent(row.control))),
+      make("td", {}, percent(row.over), small(percent(row.baseline))), make("td", { textContent: Number.isFinite(row.rank) ? -row.rank : "–" }));
   }));
   $("more").hidden = rows.length <= SHOWN;
   $("more").textContent = state.all ? "Show fewer" : `Show all ${rows.length}`;
@@ -282,13 +282,15 @@ function drawSentences() {
         nodes[to].focus();
       };
     });
-    shade(-1);
+    // Before anything is pointed at: the first word with the label, or else all.
+    const initial = marked.length ? marked[0][1] : -1;
+    shade(initial);
     const group = make("div", { data: { role: "group", "aria-label": `sentence ${sentence + 1}` } }, ...nodes);
-    group.onmouseleave = () => shade(nodes.indexOf(document.activeElement));
+    group.onmouseleave = () => { const focused = nodes.indexOf(document.activeElement); shade(focused < 0 ? initial : focused); };
     return make("li", {}, group, said);
   }));
   const marks = state.label === null ? "" : !order.some((i) => having(i).length) ? ` None of these sentences has ${state.label}.` : ` Underlined: ${state.label}${data.sentences.some(({ items }) => (items[state.task] ?? []).some((item) => item[0] !== null)) ? ", dotted where it starts from" : ""}.`;
-  $("hint").textContent = data.sentences.length ? `Darkest: the most. Before you point, the mean over all words.${marks}` : "The corpus has no sentence of up to 25 words to show.";
+  $("hint").textContent = data.sentences.length ? `Darkest: the most. Before you point: the first underlined word, or else the mean over all.${marks}` : "The corpus has no sentence of up to 25 words to show.";
 }
 
 function drawHead() {
@@ -316,6 +318,7 @@ function draw() {
   if (labelNumber() < 0) state.label = null;
   if (!measures().includes(state.measure)) state.measure = "score";
   drawChoice();
+  if (state.head < 0) state.head = Math.max(0, bestOf(view()));
   drawGrid();
   drawFacts();
   moveTo(state.head);
