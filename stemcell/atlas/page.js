@@ -290,7 +290,7 @@ function drawSentences() {
     return make("li", {}, group, said);
   }));
   const marks = state.label === null ? "" : !order.some((i) => having(i).length) ? ` None of these sentences has ${state.label}.` : ` Underlined: ${state.label}${data.sentences.some(({ items }) => (items[state.task] ?? []).some((item) => item[0] !== null)) ? ", dotted where it starts from" : ""}.`;
-  $("hint").textContent = data.sentences.length ? `Darkest: the most. Before you point: the first underlined word, or else the mean over all.${marks}` : "The corpus has no sentence of up to 25 words to show.";
+  $("hint").textContent = data.sentences.length ? `The strongest colour: the most. Before you point: the first underlined word, or else the mean over all.${marks}` : "The corpus has no sentence of up to 25 words to show.";
 }
 
 function drawHead() {
