@@ -138,7 +138,6 @@ function drawGrid() {
   shown.forEach(({ value }, head) => {
     const cell = cellOf(head), known = Number.isFinite(value), share = Math.min(1, Math.max(0, value / end));
     cell.classList.toggle("gone", !known);
-    cell.classList.toggle("full", known && share > 0.55);
     cell.style.setProperty("--v", known ? share : 0);
     cell.textContent = known ? percent(value, 0) : "–";
     cell.setAttribute("aria-label", `${place(head)}: ${known ? value.toFixed(2) : lack(head)}`);
@@ -265,7 +264,6 @@ function drawSentences() {
       const top = Math.max(...values, 0.05);
       nodes.forEach((node, j) => {
         node.style.setProperty("--v", values[j] / top);
-        node.classList.toggle("full", values[j] / top > 0.55);
         node.classList.toggle("chosen", j === chosen);
       });
       if (chosen < 0 || !from) { said.textContent = ""; return; }
