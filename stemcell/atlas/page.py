@@ -46,7 +46,7 @@ def atlas_page(
 
 
 def assemble(title: str, data: Any) -> str:
-    """One HTML document that asks for nothing: its policy forbids all but the style and script inside, by their hash."""
+    """One HTML document that asks for nothing: its policy allows the style and script inside alone, by hash."""
     folder = files("stemcell.atlas")
     style, script = (folder.joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
     parts = {

@@ -100,7 +100,9 @@ def in_percent(value: float) -> str:
         ("pos", HOSTILE, "train-split", "score"),
     ],
 )
-def test_the_scores_of_a_label(seen: Seen, file: Path, case: Case, task: str, label: str, mode: str, measure: str) -> None:
+def test_the_scores_of_a_label(
+    seen: Seen, file: Path, case: Case, task: str, label: str, mode: str, measure: str
+) -> None:
     page = seen.open(file)
     choose(page, task, label)
     if mode != "link":
@@ -149,7 +151,8 @@ def test_a_head_shows_its_labels_with_interval_control_and_rank(seen: Seen, file
     if page.is_visible("#more"):
         page.click("#more")
     rows = page.eval_on_selector_all(
-        "#known tbody tr", "rows => rows.map((row) => [...row.cells].map((cell) => [...cell.childNodes].map((n) => n.textContent)))"
+        "#known tbody tr",
+        "rows => rows.map((row) => [...row.cells].map((cell) => [...cell.childNodes].map((n) => n.textContent)))",
     )
     told = {(label[0], label[1].split(",")[0].lower()): others for label, *others in rows}
     score, selectivity, gain, rank = told["nsubj", "dep"]
