@@ -6,14 +6,14 @@ All take the tables of :mod:`stemcell.probing.table`, whether from Python or rea
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from stemcell.figures.maps import INK, LINE, colour_bar, map_grid, new_figure, paint_cells, save
+from stemcell.figures.maps import INK, LINE, map_grid, new_figure, paint_cells, save
 from stemcell.figures.names import place_names
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def write_figures(folder: Path, cells: pd.DataFrame, labels: pd.DataFrame) -> li
     for (task, mode), own in cells.groupby(["task", "mode"], sort=False):
         name = f"{task}-{mode}"
         rows = labels[(labels["task"] == task) & (labels["mode"] == mode)]
-        written += save(best_heads(rows, shape, f"{task.upper()}, {mode}: best heads"), folder, f"layers-{name}")
+        written += save(best_heads(rows, shape, "Best head of each label"), folder, f"layers-{name}")
         panels = {f"mean {value} of {len(rows)} labels": of_task(own, value) for value in _values(own)}
         written += save(heat_maps(panels, f"{task.upper()}, {mode}"), folder, f"heat-{name}")
     return written
@@ -73,6 +73,14 @@ def write_label(folder: Path, cells: pd.DataFrame, task: str, label: str) -> lis
     return save(heat_maps(panels, title), folder, f"heat-{task}-{file_name(label)}")
 
 
+class Dots(NamedTuple):
+    """What is drawn in a panel, the most frequent label first: points [labels, 2] and radii in points [labels]."""
+
+    labels: list[str]
+    points: np.ndarray
+    radii: np.ndarray
+
+
 def best_heads(labels: pd.DataFrame, shape: tuple[int, int], title: str) -> Figure:
     """The best head of each label: its layer against its score; links once more for the most selective head.
 
@@ -93,23 +101,21 @@ def best_heads(labels: pd.DataFrame, shape: tuple[int, int], title: str) -> Figu
     heights = [2.9 + 0.035 * min(len(rows), 60) for *_, rows in panels]
     figure = new_figure(7.2, sum(heights) + 0.4, title)
     grid = figure.subplots(len(panels), squeeze=False, height_ratios=heights)[:, 0]
-    names = [_best(axes, shape, *panel) for axes, panel in zip(grid, panels, strict=True)]
+    drawn = [_best(axes, shape, *panel) for axes, panel in zip(grid, panels, strict=True)]
     figure.draw_without_rendering()
     # Names are placed to the pixel: from here on nothing may move.
     figure.set_layout_engine("none")
-    for axes, (label_of, points, (task, mode, _, value, _)) in zip(
-        grid, [(*own, panel) for own, panel in zip(names, panels, strict=True)], strict=True
-    ):
-        missing = place_names(axes, label_of, points)
+    for axes, found, (task, mode, _, value, _) in zip(grid, drawn, panels, strict=True):
+        missing = place_names(axes, found.labels, found.points, found.radii * figure.dpi / 72)
         said = f", {missing} rare ones without room for a name" if missing else ""
-        axes.set_title(f"{task.upper()}, {mode}, head of highest {value}: {len(label_of)} labels{said}", fontsize=8.5)
+        axes.set_title(f"{task.upper()}, {mode}, head of highest {value}: {len(found.labels)} labels{said}", fontsize=9)
     return figure
 
 
 def _best(
     axes: Axes, shape: tuple[int, int], task: str, mode: str, kind: str, value: str, rows: pd.DataFrame
-) -> tuple[list[str], np.ndarray]:
-    """One panel without its names: which are returned, the most frequent first, with their points [labels, 2]."""
+) -> Dots:
+    """One panel without its names."""
     rows = rows[rows[f"{kind}_layer"].notna()].sort_values("count", ascending=False, kind="stable")
     layers, heads = shape
     score = rows["best_score" if kind == "best" else "best_selectivity"].to_numpy(float)
@@ -133,8 +139,8 @@ def _best(
     hollow = f"; hollow: not above the best fixed offset ({(~better).sum()})" if mode == "link" else ""
     axes.set_xlabel(f"layer, in it heads 1 to {heads} from left to right (larger dot: more items{hollow})", fontsize=7.5)
     axes.set_ylabel(value, fontsize=8)
-    axes.set_title(" ", fontsize=8.5)
-    return list(rows["label"]), np.column_stack([across, score])
+    axes.set_title(" ", fontsize=9)
+    return Dots(list(rows["label"]), np.column_stack([across, score]), np.sqrt(size / np.pi))
 
 
 def of_task(cells: pd.DataFrame, value: str = "score", over: str = "mean") -> np.ndarray:
@@ -160,24 +166,27 @@ def heat_maps(panels: Mapping[str, np.ndarray], title: str) -> Figure:
         panels: [layers, heads] by what they are; up to 1, and below 0 drawn as 0.
         title: of the whole figure.
     """
-    from matplotlib import colormaps
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import PowerNorm
     from matplotlib.patches import Rectangle
 
     shape = next(iter(panels.values())).shape
     figure, grid = map_grid(len(panels), shape, title, beside=0.9)
+    # Most heads score low: small differences are to be seen, and the same colour means the same in all figures.
+    colours = ScalarMappable(PowerNorm(0.5, 0, 1, clip=True), MAPPED)
     for axes, (name, values) in zip(grid, panels.items(), strict=True):
-        shown = np.clip(np.nan_to_num(values), 0, 1)
-        paint_cells(axes, colormaps[MAPPED](shown)[..., :3])
+        paint_cells(axes, colours.to_rgba(np.nan_to_num(values))[..., :3])
         for (layer, head), number in np.ndenumerate(values):
             if np.isnan(number):
                 place = (head - 0.5, layer - 0.5)
                 axes.add_patch(Rectangle(place, 1, 1, facecolor="white", edgecolor="#999999", hatch="////", linewidth=0))
                 continue
-            colour = "white" if shown[layer, head] > 0.6 else INK
+            colour = "white" if number > 0.45 else INK
             axes.text(head, layer, _short(number), ha="center", va="center", fontsize=6, color=colour)
         hatched = int(np.isnan(values).sum())
         axes.set_title(f"{name}\n{hatched} of {values.size} heads closed" if hatched else name, fontsize=9)
-    colour_bar(figure, list(grid), MAPPED, " or ".join(_named(panels)))
+    bar = figure.colorbar(colours, ax=grid, shrink=0.8, ticks=[0, 0.05, 0.2, 0.4, 0.6, 0.8, 1])
+    bar.ax.tick_params(labelsize=7)
     return figure
 
 
@@ -193,10 +202,6 @@ def file_name(label: str) -> str:
 def _values(cells: pd.DataFrame) -> list[str]:
     """What there is to be shown: centroids have no control, and so no selectivity."""
     return [value for value in VALUES if cells[value].notna().any()] or ["score"]
-
-
-def _named(panels: Mapping[str, np.ndarray]) -> Sequence[str]:
-    return [value for value in VALUES if any(value in name for name in panels)]
 
 
 def _short(number: float) -> str:
