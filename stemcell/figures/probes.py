@@ -112,9 +112,7 @@ def best_heads(labels: pd.DataFrame, shape: tuple[int, int], title: str) -> Figu
     return figure
 
 
-def _best(
-    axes: Axes, shape: tuple[int, int], task: str, mode: str, kind: str, value: str, rows: pd.DataFrame
-) -> Dots:
+def _best(axes: Axes, shape: tuple[int, int], task: str, mode: str, kind: str, value: str, rows: pd.DataFrame) -> Dots:
     """One panel without its names."""
     rows = rows[rows[f"{kind}_layer"].notna()].sort_values("count", ascending=False, kind="stable")
     layers, heads = shape
@@ -137,7 +135,9 @@ def _best(
     axes.tick_params(axis="x", length=0)
     axes.spines[["top", "right"]].set_visible(False)
     hollow = f"; hollow: not above the best fixed offset ({(~better).sum()})" if mode == "link" else ""
-    axes.set_xlabel(f"layer, in it heads 1 to {heads} from left to right (larger dot: more items{hollow})", fontsize=7.5)
+    axes.set_xlabel(
+        f"layer, in it heads 1 to {heads} from left to right (larger dot: more items{hollow})", fontsize=7.5
+    )
     axes.set_ylabel(value, fontsize=8)
     axes.set_title(" ", fontsize=9)
     return Dots(list(rows["label"]), np.column_stack([across, score]), np.sqrt(size / np.pi))
@@ -179,7 +179,9 @@ def heat_maps(panels: Mapping[str, np.ndarray], title: str) -> Figure:
         for (layer, head), number in np.ndenumerate(values):
             if np.isnan(number):
                 place = (head - 0.5, layer - 0.5)
-                axes.add_patch(Rectangle(place, 1, 1, facecolor="white", edgecolor="#999999", hatch="////", linewidth=0))
+                axes.add_patch(
+                    Rectangle(place, 1, 1, facecolor="white", edgecolor="#999999", hatch="////", linewidth=0)
+                )
                 continue
             colour = "white" if number > 0.45 else INK
             axes.text(head, layer, _short(number), ha="center", va="center", fontsize=6, color=colour)
