@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from stemcell.figures.maps import LINE, colour_bar, new_figure, save
+from stemcell.errors import UserError
 from stemcell.files import write_atomic
 from stemcell.probing.capture import capture
 from stemcell.probing.words import word_map
@@ -23,6 +24,20 @@ if TYPE_CHECKING:
     from stemcell.encoders.words import WordEncoder
 
 Head = tuple[int, int]
+
+
+def check_heads(encoder: WordEncoder, heads: Sequence[Head]) -> None:
+    """Check that heads are there.
+
+    Raises:
+        UserError: if the encoder never had one, or it was removed.
+    """
+    kept, width = encoder.kept_heads, encoder.hidden // encoder.head_size
+    for layer, head in heads:
+        if not (1 <= layer <= len(kept) and 1 <= head <= width):
+            raise UserError(f"no head {layer}-{head}: there are layers 1 to {len(kept)}, with heads 1 to {width}")
+        if head - 1 not in kept[layer - 1]:
+            raise UserError(f"head {layer}-{head} was removed; choose one that is left")
 
 
 @torch.inference_mode()
