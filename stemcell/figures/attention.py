@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from stemcell.figures.maps import LINE, colour_bar, new_figure, save
 from stemcell.errors import UserError
+from stemcell.figures.maps import LINE, colour_bar, new_figure, save
 from stemcell.files import write_atomic
 from stemcell.probing.capture import capture
 from stemcell.probing.words import word_map
