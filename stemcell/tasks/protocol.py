@@ -64,3 +64,9 @@ class Task(Protocol):
         ``{"label", "gold", "predicted", "correct", "precision", "recall", "f1"}``, one a label, gold labels that
         training never saw included.
         """
+
+    def counts(self, prediction: dict[str, Any], reference: dict[str, Any]) -> tuple[int, ...]:
+        """One sentence's (correct, of), or (correct, predicted, gold) where the main score is an F1.
+
+        Their sums over sentences give the main score (:func:`stemcell.tasks.scoring.main_score`).
+        """

@@ -7,9 +7,12 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from stemcell.corpora.layers import COLUMNS
 
-Rows = list[dict[str, Any]]
+Row = dict[str, Any]
+Rows = list[Row]
 
 
 def f1(correct: float, predicted: float, gold: float) -> tuple[float, float, float]:
@@ -21,6 +24,20 @@ def f1(correct: float, predicted: float, gold: float) -> tuple[float, float, flo
     precision = correct / predicted if predicted else 0.0
     recall = correct / gold if gold else 0.0
     return precision, recall, 2 * correct / (predicted + gold) if predicted + gold else 0.0
+
+
+def main_score(counts: np.ndarray) -> np.ndarray:
+    """Main scores from (correct, of) or from (correct, predicted, gold), [..., 2 or 3]; 0 where a denominator is 0.
+
+    Counts of sentences, summed over any sentences, give the score of those, by the same arithmetic as :func:`f1`.
+
+    >>> float(main_score(np.array([1, 2, 4])))
+    0.3333333333333333
+    """
+    correct, of = (
+        (counts[..., 0], counts[..., 1]) if counts.shape[-1] == 2 else (2 * counts[..., 0], counts[..., 1:].sum(-1))
+    )
+    return np.divide(correct, of, out=np.zeros(np.shape(correct)), where=np.asarray(of) > 0)
 
 
 def label_table(gold: Counter[str], predicted: Counter[str], correct: Counter[str]) -> Rows:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
 
 from stemcell.corpora.layers import Example, example_row, to_row
@@ -32,6 +33,8 @@ class Evaluation:
         average: mean of the tasks' main scores, by which models are chosen.
         sentences_per_second: over encoding, decoding and scoring, each sentence counted once.
         words_per_second: likewise.
+        counts: task -> counts that its main score is made of, [sentences, 2 or 3], in the order of its examples; empty
+            unless asked for.
     """
 
     scores: dict[str, dict[str, float]]
@@ -39,6 +42,7 @@ class Evaluation:
     average: float
     sentences_per_second: float
     words_per_second: float
+    counts: dict[str, np.ndarray] = field(default_factory=dict)
 
 
 class EvaluationData:
@@ -111,8 +115,12 @@ def evaluate(
     batch_tokens: int,
     autocast: Callable[[], Any],
     tick: Callable[[int], None] = lambda done: None,
+    by_sentence: bool = False,
 ) -> Evaluation:
     """Score a model on the examples of its tasks; every example counts once, on however many processes.
+
+    Args:
+        by_sentence: give the counts of each sentence, too.
 
     Raises:
         UserError: as :func:`annotate`.
@@ -127,19 +135,23 @@ def evaluate(
     )  # fmt: skip
     scores: dict[str, dict[str, float]] = {}
     tables: dict[str, list[dict[str, Any]]] = {}
+    rows: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {}
     for task, examples in data.examples.items():
         predictions = [to_row(task, found[task][row]) for row in data.rows[task]]
         references = [example_row(task, example) for example in examples]
+        rows[task] = predictions, references
         result = dict(metrics[task].compute(predictions=predictions, references=references))
         tables[task] = result.pop("labels")
         scores[task] = {name: float(value) for name, value in result.items()}
     seconds = time.perf_counter() - start
+    counts = {task: np.array(list(map(find_task(task).counts, *pair))) for task, pair in rows.items() if by_sentence}
     return Evaluation(
         scores=scores,
         tables=tables,
         average=sum(scores[task][find_task(task).main] for task in scores) / len(scores),
         sentences_per_second=len(data.sentences) / seconds,
         words_per_second=sum(map(len, data.sentences.words)) / seconds,
+        counts=counts,
     )
 
 

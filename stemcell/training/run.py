@@ -171,7 +171,8 @@ def _train(
 def evaluate_run(run: str, *, data: str | None, split: str, tasks: str | None, precision: str = "no") -> str:
     """Score the best checkpoint of a run on a split and return the scores as a table.
 
-    On the run's own corpus, scores and per-label tables are kept in its folder and sent to its MLflow record.
+    On the run's own corpus, scores, per-label tables and each sentence's counts are kept in its folder and sent to its
+    MLflow record.
 
     Raises:
         UserError: on an unknown split, task or precision, or one that the run or the corpus lacks.
@@ -183,6 +184,7 @@ def evaluate_run(run: str, *, data: str | None, split: str, tasks: str | None, p
     accelerator = make_accelerator(precision)
     from stemcell.analysis import load
     from stemcell.corpora.store import read_corpus
+    from stemcell.tracking import sentences
     from stemcell.tracking.sync import send
     from stemcell.training.evaluation import SCORE_COLUMNS, EvaluationData, evaluate, score_rows
 
@@ -204,11 +206,13 @@ def evaluate_run(run: str, *, data: str | None, split: str, tasks: str | None, p
         batch_sentences=config.batch_sentences,
         batch_tokens=config.batch_tokens,
         autocast=accelerator.autocast,
+        by_sentence=True,
     )
     if rank() == 0 and is_run(pipeline.folder) and corpus.fingerprint == pipeline.tags.get("corpus"):
         folder = RunFolder(pipeline.folder)
         folder.result(split, {f"{task}/{k}": v for task, scores in result.scores.items() for k, v in scores.items()})
         folder.table(f"scores/{split}", SCORE_COLUMNS, score_rows(result, "best", split))
+        sentences.write(folder, split, result.counts)
         send(folder)
     title = f"{split}: average {result.average * 100:.2f}, {result.sentences_per_second:,.0f} sentences/s"
     return score_table(result.scores, lambda task: find_task(task).main, title)

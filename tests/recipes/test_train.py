@@ -19,6 +19,9 @@ from stemcell.corpora.layers import LAYERS, example_row, to_row
 from stemcell.corpora.report import Report
 from stemcell.corpora.store import read_corpus
 from stemcell.tasks import task as find_task
+from stemcell.tasks.scoring import main_score
+from stemcell.tracking import sentences
+from stemcell.tracking.folder import RunFolder
 from tests.recipes.commands import assert_same_weights, done, points, read, status, tables, weights
 from tests.recipes.record import Record, assert_equals_disk
 
@@ -216,3 +219,12 @@ def test_a_seed_decides_everything(corpus: Path, tmp_path: Path) -> None:
     assert_same_weights(first, often, "last")
     cut = train("cut", 1, "--accumulation", 3, "--word-dropout", 0)
     assert points(cut).keys() == points(first).keys()
+
+
+def test_each_sentences_counts_give_the_scores(trained: Path, corpus: Path) -> None:
+    counts = sentences.read(RunFolder(trained), "test")
+    scores = {name: value for (name, _), value in points(trained, ("results.jsonl",)).items()}
+    assert list(counts) == list(LAYERS)
+    for task, array in counts.items():
+        assert len(array) == len(read_corpus(corpus, layers=(task,))["test"][task])
+        assert main_score(array.sum(0)) == scores[f"final/test/{task}/{find_task(task).main}"]

@@ -9,9 +9,9 @@ from stemcell.corpora.layers import Example
 from stemcell.tasks.con.decoder import ConDecoder
 from stemcell.tasks.con.labels import inventory
 from stemcell.tasks.con.probe import PROBE
-from stemcell.tasks.con.score import score
+from stemcell.tasks.con.score import counts, score
 from stemcell.tasks.protocol import Labels, Task
-from stemcell.tasks.scoring import metric
+from stemcell.tasks.scoring import Row, metric
 
 
 class Con:
@@ -29,6 +29,9 @@ class Con:
 
     def metric(self) -> Any:
         return metric("con", "con", score, "Labelled bracket F1 as EVALB counts it.", "Sekine and Collins 1997")
+
+    def counts(self, prediction: Row, reference: Row) -> tuple[int, ...]:
+        return counts(prediction, reference)
 
 
 TASK: Task = Con()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from stemcell.tasks.scoring import Rows, f1, label_table
+from stemcell.tasks.scoring import Row, Rows, f1, label_table
 
 PUNCTUATION = frozenset([",", ":", "``", "''", ".", "-NONE-"])
 """Tags that COLLINS.prm deletes; it deletes brackets of these labels and of TOP too."""
@@ -44,6 +44,12 @@ def score(predictions: Rows, references: Rows) -> dict[str, Any]:
         "complete_match": complete / max(1, sentences),
         "labels": label_table(gold, predicted, correct),
     }
+
+
+def counts(prediction: Row, reference: Row) -> tuple[int, int, int]:
+    """Brackets of a sentence that match, predicted and gold ones, as EVALB counts them."""
+    guess, right = (_merged(brackets(row, reference["tags"])) for row in (prediction, reference))
+    return (guess & right).total(), guess.total(), right.total()
 
 
 def brackets(row: dict[str, Any], tags: list[str]) -> Counter[Bracket]:

@@ -9,9 +9,9 @@ from stemcell.corpora.layers import Example
 from stemcell.tasks.dep.decoder import DepDecoder
 from stemcell.tasks.dep.labels import inventory
 from stemcell.tasks.dep.probe import PROBE
-from stemcell.tasks.dep.score import score
+from stemcell.tasks.dep.score import counts, score
 from stemcell.tasks.protocol import Labels, Task
-from stemcell.tasks.scoring import metric
+from stemcell.tasks.scoring import Row, metric
 
 
 class Dep:
@@ -29,6 +29,9 @@ class Dep:
 
     def metric(self) -> Any:
         return metric("dep", "dep", score, "Labelled and unlabelled attachment scores.", "Zeman et al. 2018")
+
+    def counts(self, prediction: Row, reference: Row) -> tuple[int, ...]:
+        return counts(prediction, reference)
 
 
 TASK: Task = Dep()

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 from unicodedata import category
 
-from stemcell.tasks.scoring import Rows, label_table
+from stemcell.tasks.scoring import Row, Rows, label_table
 
 
 def score(predictions: Rows, references: Rows) -> dict[str, Any]:
@@ -51,6 +51,14 @@ def score(predictions: Rows, references: Rows) -> dict[str, Any]:
         "las_universal": hits["las_universal"] / max(1, words),
         "labels": label_table(gold, predicted, correct),
     }
+
+
+def counts(prediction: Row, reference: Row) -> tuple[int, int]:
+    """Words of a sentence with the right head and relation, and all."""
+    names = ("heads", "relations")
+    pairs = zip(*(zip(*(row[name] for name in names), strict=True) for row in (prediction, reference)), strict=True)
+    right = [guess == truth for guess, truth in pairs]
+    return sum(right), len(right)
 
 
 def _is_punctuation(word: str) -> bool:

@@ -9,9 +9,9 @@ from stemcell.corpora.layers import Example
 from stemcell.tasks.ner.decoder import NerDecoder
 from stemcell.tasks.ner.labels import inventory
 from stemcell.tasks.ner.probe import PROBE
-from stemcell.tasks.ner.score import score
+from stemcell.tasks.ner.score import counts, score
 from stemcell.tasks.protocol import Labels, Task
-from stemcell.tasks.scoring import metric
+from stemcell.tasks.scoring import Row, metric
 
 
 class Ner:
@@ -29,6 +29,9 @@ class Ner:
 
     def metric(self) -> Any:
         return metric("ner", "ner", score, "Micro F1 of exact labelled entities, as conlleval counts.", "")
+
+    def counts(self, prediction: Row, reference: Row) -> tuple[int, ...]:
+        return counts(prediction, reference)
 
 
 TASK: Task = Ner()

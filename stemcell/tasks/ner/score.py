@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from stemcell.corpora.layers import Span, from_row
-from stemcell.tasks.scoring import Rows, f1, label_table
+from stemcell.tasks.scoring import Row, Rows, f1, label_table
 
 
 def score(predictions: Rows, references: Rows) -> dict[str, Any]:
@@ -27,3 +27,9 @@ def score(predictions: Rows, references: Rows) -> dict[str, Any]:
         "f1": score,
         "labels": label_table(gold, predicted, correct),
     }
+
+
+def counts(prediction: Row, reference: Row) -> tuple[int, int, int]:
+    """Entities of a sentence that are right, predicted and gold."""
+    guesses, entities = set(from_row("ner", prediction)), set(from_row("ner", reference))
+    return len(guesses & entities), len(guesses), len(entities)

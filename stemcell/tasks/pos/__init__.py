@@ -9,9 +9,9 @@ from stemcell.corpora.layers import Example
 from stemcell.tasks.pos.decoder import PosDecoder
 from stemcell.tasks.pos.labels import inventory
 from stemcell.tasks.pos.probe import PROBE
-from stemcell.tasks.pos.score import score
+from stemcell.tasks.pos.score import counts, score
 from stemcell.tasks.protocol import Labels, Task
-from stemcell.tasks.scoring import metric
+from stemcell.tasks.scoring import Row, metric
 
 
 class Pos:
@@ -29,6 +29,9 @@ class Pos:
 
     def metric(self) -> Any:
         return metric("pos", "pos", score, "Accuracy of part-of-speech tags.", "")
+
+    def counts(self, prediction: Row, reference: Row) -> tuple[int, ...]:
+        return counts(prediction, reference)
 
 
 TASK: Task = Pos()

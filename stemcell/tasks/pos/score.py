@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from stemcell.tasks.scoring import Rows, label_table
+from stemcell.tasks.scoring import Row, Rows, label_table
 
 
 def score(predictions: Rows, references: Rows) -> dict[str, Any]:
@@ -23,3 +23,9 @@ def score(predictions: Rows, references: Rows) -> dict[str, Any]:
         pairs = zip(prediction["tags"], reference["tags"], strict=True)
         correct.update(right for guess, right in pairs if guess == right)
     return {"accuracy": correct.total() / max(1, gold.total()), "labels": label_table(gold, predicted, correct)}
+
+
+def counts(prediction: Row, reference: Row) -> tuple[int, int]:
+    """Words of a sentence with the right tag, and all."""
+    pairs = list(zip(prediction["tags"], reference["tags"], strict=True))
+    return sum(guess == right for guess, right in pairs), len(pairs)

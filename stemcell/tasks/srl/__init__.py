@@ -7,11 +7,11 @@ from typing import Any
 
 from stemcell.corpora.layers import Example
 from stemcell.tasks.protocol import Labels, Task
-from stemcell.tasks.scoring import metric
+from stemcell.tasks.scoring import Row, metric
 from stemcell.tasks.srl.decoder import SrlDecoder
 from stemcell.tasks.srl.labels import inventory
 from stemcell.tasks.srl.probe import PROBE
-from stemcell.tasks.srl.score import score
+from stemcell.tasks.srl.score import counts, score
 
 
 class Srl:
@@ -29,6 +29,9 @@ class Srl:
 
     def metric(self) -> Any:
         return metric("srl", "srl", score, "Micro F1 of (predicate, span, role), end to end, without V.", "")
+
+    def counts(self, prediction: Row, reference: Row) -> tuple[int, ...]:
+        return counts(prediction, reference)
 
 
 TASK: Task = Srl()

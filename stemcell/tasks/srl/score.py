@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from typing import Any
 
 from stemcell.corpora.layers import Argument, Frames, from_row
-from stemcell.tasks.scoring import Rows, f1, label_table
+from stemcell.tasks.scoring import Row, Rows, f1, label_table
 
 Joined = tuple[int, str, tuple[tuple[int, int], ...]]
 """A predicate, a role and the pieces (first word, last word) of an argument."""
@@ -43,6 +43,12 @@ def score(predictions: Rows, references: Rows) -> dict[str, Any]:
     for prefix, counts in totals.items():
         result |= zip([f"{prefix}precision", f"{prefix}recall", f"{prefix}f1"], f1(*counts), strict=True)
     return {**result, "labels": label_table(gold, predicted, correct)}
+
+
+def counts(prediction: Row, reference: Row) -> tuple[int, int, int]:
+    """(Predicate, span, role) of a sentence that are right, predicted and gold."""
+    guesses, arguments = (set(from_row("srl", row).arguments) for row in (prediction, reference))
+    return len(guesses & arguments), len(guesses), len(arguments)
 
 
 def joined(frames: Frames) -> set[Joined]:
