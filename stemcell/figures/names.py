@@ -51,27 +51,28 @@ def place_names(axes: Axes, names: Sequence[str], points: np.ndarray, radii: np.
         force_static=(0.15, 0.3), prevent_crossings=False,
     )  # fmt: skip
     boxes = [text.get_window_extent().padded(ROOM) for text in texts]
-    taken = dots
+    taken, frame = dots, np.asarray(axes.bbox.extents)
     waiting, left_out = [], 0
     for number, box in enumerate(boxes):
-        if _free(box.extents, taken, axes.bbox.extents):
-            taken = np.vstack([taken, box.extents])
+        if _free(np.asarray(box.extents), taken, frame):
+            taken = np.vstack([taken, np.asarray(box.extents)])
         else:
             waiting.append(number)
     for number in waiting:
-        size = boxes[number].size
+        size = np.asarray(boxes[number].size)
         for middle in _around(targets[number], size):
             extents = np.concatenate([middle - size / 2, middle + size / 2])
-            if _free(extents, taken, axes.bbox.extents):
+            if _free(extents, taken, frame):
                 taken = np.vstack([taken, extents])
-                texts[number].set_position(axes.transData.inverted().transform(middle))
+                x, y = axes.transData.inverted().transform(middle)
+                texts[number].set_position((x, y))
                 break
         else:
             texts[number].remove()
             left_out += 1
     for text, target in zip(texts, targets, strict=True):
         if text.axes is not None:
-            _line(axes, Bbox.from_extents(text.get_window_extent().extents), target)
+            _line(axes, text.get_window_extent(), target)
     return left_out
 
 

@@ -39,7 +39,7 @@ def do(step: str, run: Path, config: RunConfig, data: Path) -> None:
 
 def _done(step: str, run: Path, config: RunConfig) -> bool:
     if step == "evaluate":
-        return (run / "tables" / "scores" / "test.json").is_file()
+        return (run / "artifacts" / "sentences" / "test.npz").is_file()
     if step == "export":
         return all(map(_exported, _exports(run, config).values()))
     return (run / "tables" / "probe" / "test.json").is_file()
