@@ -36,7 +36,6 @@ def place_names(axes: Axes, names: Sequence[str], points: np.ndarray, radii: np.
         How many names were left out.
     """
     from adjustText import adjust_text
-    from matplotlib.transforms import Bbox
 
     if not len(names):
         return 0

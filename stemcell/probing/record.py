@@ -31,8 +31,9 @@ def probe_target(
 ) -> Probed:  # fmt: skip
     """Probe an encoder, a run or an export, and keep what is found; on all processes together.
 
-    A run that is probed on its own corpus keeps it in its folder (:func:`keep`); whatever else is probed has a record
-    of its own, which is ``out``. MLflow has a copy of either.
+    A run that is probed on its own corpus keeps it in its folder (:func:`keep`), and its centroids are those of the
+    sentences that it was trained on; whatever else is probed has a record of its own, which is ``out``. MLflow has a
+    copy of either.
 
     Args:
         target: name of an encoder, or a run or an export.
@@ -46,6 +47,8 @@ def probe_target(
     run = _run(target)
     corpus = _corpus(run, target, data)
     own = run is not None and corpus.fingerprint == run.tags.get("corpus")
+    if own and run is not None:
+        settings["train_limit"] = run.config["train_limit"]
     if rank() == 0:
         _check(out, own, overwrite)
     from_main(None)
@@ -71,13 +74,13 @@ def probe_run(folder: Path, split: str = "test") -> None:
     probe_target(str(folder), split=split, tasks=RunFolder(folder).config["tasks"])
 
 
-def probe_encoder(encoder: str, data: Path, out: Path, split: str = "test") -> None:
+def probe_encoder(encoder: str, data: Path, out: Path, split: str = "test", train_limit: int = 0) -> None:
     """Probe an encoder as it is, with untrained ones beside it; ``out`` becomes the record.
 
     Raises:
         UserError: as :func:`probe_target`.
     """
-    probe_target(encoder, data, out, split=split, baseline="untrained")
+    probe_target(encoder, data, out, split=split, baseline="untrained", train_limit=train_limit)
 
 
 def files(found: Probed) -> dict[str, bytes]:

@@ -25,6 +25,7 @@ class Job:
         name: of the run.
         config: its whole configuration; None for a pretrained encoder that is probed.
         encoder: its encoder.
+        train_limit: of the runs that it is compared with.
         data: the corpus.
         after: the steps after training.
         parent: the study's id.
@@ -35,6 +36,7 @@ class Job:
     name: str
     config: RunConfig | None
     encoder: str
+    train_limit: int
     data: Path
     after: tuple[str, ...]
     parent: str
@@ -130,7 +132,7 @@ def _probe(job: Job) -> None:
             return
         if RunFolder(out).tags.get("kind") == "probe":
             shutil.rmtree(out)
-    probe_encoder(job.encoder, job.data, out, split="test")
+    probe_encoder(job.encoder, job.data, out, split="test", train_limit=job.train_limit)
 
 
 def _place(slot: int, workers: int) -> None:

@@ -231,6 +231,7 @@ class _Work:
             name=item.name,
             config=self._record.config(item.run) if item.run else None,
             encoder=item.encoder,
+            train_limit=max((run.config.train_limit for run in self._study.runs), default=0),
             data=self._record.data,
             after=self._study.after,
             parent=self._record.folder.id,
