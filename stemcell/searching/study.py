@@ -154,7 +154,7 @@ def announce(study: Study) -> None:
 
 
 def await_announced(study: Study) -> None:
-    """Wait for the machine that has made the study to say so, lest trials or parents be doubled; it may be dead, too."""
+    """Wait for the machine that has made the study to say so, lest trials or parents be doubled; it may be dead."""
     deadline = time.monotonic() + 60
     while "announced" not in study.user_attrs and time.monotonic() < deadline:
         time.sleep(0.2)
