@@ -261,12 +261,20 @@ def is_run(path: Path) -> bool:
     return (path / "run.json").is_file()
 
 
-def find_run(name: str) -> RunFolder:
+def find_run(name: str, sweeps: bool = False) -> RunFolder:
     """The run of a name: its folder, its folder's name in the run home, or its id in MLflow.
 
     Raises:
-        UserError: if there is none; says where it was looked for and which one is near.
+        UserError: if there is none; says where it was looked for and which one is near. Or if it is a sweep, and
+            ``sweeps`` are not asked for.
     """
+    run = _find(name)
+    if run.tags.get("kind") == "sweep" and not sweeps:
+        raise UserError(f"{name}: a sweep, which is no model; name one of its trials, as {run.path}/trials/trial-000")
+    return run
+
+
+def _find(name: str) -> RunFolder:
     for path in (Path(name), home() / "runs" / name):
         if is_run(path):
             return RunFolder(path)

@@ -136,6 +136,8 @@ def test_two_workers_leave_everything_behind(sweep: list[Any], folder: Path, tmp
     done("train", "--config", config, "--out", tmp_path / "again")
     assert read(tmp_path / "again" / "artifacts" / "report.json")["dev_average"] == best.value
 
+    assert "a sweep, which is no model; name one of its trials" in refused("train", "--resume", folder)
+
     # Once more: nothing is done twice.
     before = {run: (run / "run.json").read_bytes() for run in runs(folder)}
     done(*sweep, "--workers", 2)
