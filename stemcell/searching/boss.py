@@ -53,7 +53,7 @@ class Boss:
         self._worker = study.Worker(plan.folder, 1.0 if plan.storage else 0.0)
         self._running: dict[int, Running] = {}
         self._deadline = time.monotonic() + plan.timeout if plan.timeout is not None else float("inf")
-        self._begun = False
+        self._begun, self._next = False, 0.0
         self.stopped, self.broken = 0, ""
 
     def work(self) -> None:
@@ -103,14 +103,13 @@ class Boss:
         return self._stopping() or all(trial.state.is_finished() for trial in trials)
 
     def _start(self) -> None:
-        for place in range(self._plan.workers):
-            if self._stopping():
+        for place in set(range(self._plan.workers)) - set(self._running):
+            if self._stopping() or time.monotonic() < self._next:
                 break
-            if place in self._running:
-                continue
             with self._lock:
                 trial = study.claim(self._study, self._storage, self._sweep, self._worker, self._plan.trials)
             if trial is None:
+                self._next = time.monotonic() + OTHERS
                 break
             self._running[place] = self._launch(trial, place)
 

@@ -87,7 +87,7 @@ def _open_alone(
     if storage:
         # On a server the study comes first, since other machines see it there.
         found, made = _find_study(storage, sweep, plan, known, where, parent)
-        parent = study.known(found, where)["parent"]
+        parent = study.known(found, where, {})["parent"]
     try:
         folder = _make_folder(sweep, config, plan, known, parent) if new else RunFolder(path)
         if storage is None:
@@ -115,11 +115,11 @@ def _find_study(
     storage: BaseStorage, sweep: Sweep, plan: Plan, known: dict[str, Any], where: str, parent: str
 ) -> tuple[Study, bool]:
     """The study of a sweep, and whether it was made just now."""
-    found = study.find(storage, plan.name, sweep)
-    made = found is None
+    found, made = study.find(storage, plan.name, sweep), False
+    record = {**known, "parent": parent}
     if found is None:
-        found, made = study.make(storage, plan.name, sweep, {**known, "parent": parent})
-    before = study.known(found, where)
+        found, made = study.make(storage, plan.name, sweep, record)
+    before = study.known(found, where, record)
     before.pop("parent")
     study.check_same(before, known, where)
     return found, made

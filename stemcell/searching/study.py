@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 IDENTITY = "stemcell"
 # Seconds between signs of life, and without one until a worker on another machine counts as dead.
 BEAT, GRACE = 15.0, 90.0
+# Seconds in which a machine that makes a study says what it is.
+AT_WORK = 10.0
 
 
 def make_sampler(sampler: Sampler, number: int) -> BaseSampler:
@@ -113,19 +115,22 @@ def find(storage: BaseStorage, name: str, sweep: Sweep) -> Study | None:
         return None
 
 
-def known(study: Study, where: str) -> dict[str, Any]:
+def known(study: Study, where: str, record: dict[str, Any]) -> dict[str, Any]:
     """The identity of a study, with the id of its parent run as ``parent``.
+
+    ``record`` is what it becomes where whoever made the study was killed before saying so.
 
     Raises:
         UserError: if stemcell has not made it.
     """
-    deadline = time.monotonic() + 30
-    while (record := study.user_attrs.get(IDENTITY)) is None:
-        # Another machine may be making it this moment.
-        if time.monotonic() > deadline or study.get_trials(deepcopy=False):
+    deadline = time.monotonic() + AT_WORK
+    while IDENTITY not in study.user_attrs:
+        if study.get_trials(deepcopy=False):
             raise UserError(f"{where}: its study '{study.study_name}' was not made by stemcell; give another --name")
-        time.sleep(0.5)
-    return dict(record)
+        if time.monotonic() > deadline:
+            study.set_user_attr(IDENTITY, record)
+        time.sleep(0.2)
+    return dict(study.user_attrs[IDENTITY])
 
 
 def make(storage: BaseStorage, name: str, sweep: Sweep, record: dict[str, Any]) -> tuple[Study, bool]:

@@ -19,19 +19,8 @@ FEW, MANY = 2, 8
 
 def sweep(corpus, folder, trials):
     """The seconds of a sweep, one trial at a time, and those of its trials' training."""
-    command = [
-        sys.executable,
-        "-m",
-        "stemcell",
-        "sweep",
-        "--data",
-        corpus,
-        "--encoder",
-        "tiny-deberta",
-        "--out",
-        folder,
-    ]
-    command += ["--epochs", "3", "--batch-sentences", "8", "--trials", str(trials)]
+    command = [sys.executable, "-m", "stemcell", "sweep", "--data", corpus, "--encoder", "tiny-deberta"]
+    command += ["--out", folder, "--epochs", "3", "--batch-sentences", "8", "--trials", str(trials)]
     start = time.perf_counter()
     subprocess.run(list(map(str, command)), check=True, capture_output=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
     wall = time.perf_counter() - start
@@ -47,6 +36,4 @@ def test_overhead_a_trial(tmp_path):
     (few, few_training), (many, many_training) = (sweep(corpus, tmp_path / str(n), n) for n in (FEW, MANY))
     each = ((many - few) - (many_training - few_training)) / (MANY - FEW)
     once = few - few_training - FEW * each
-    print(
-        f"\noutside training: {once:.1f} s a sweep, {each:.2f} s a trial (of {many_training / MANY:.1f} s of training)"
-    )
+    print(f"\noutside training: {once:.1f} s a sweep and {each:.2f} s a trial, of {many_training / MANY:.1f} s each")

@@ -29,9 +29,11 @@ def postgres() -> Iterator[Postgres]:
     if programs is None:
         pytest.skip("PostgreSQL is not installed")
     server = Postgres(programs)
-    server.start("sweeps")
-    yield server
-    server.stop()
+    try:
+        server.start("sweeps")
+        yield server
+    finally:
+        server.stop()
 
 
 def study(url: str, name: str) -> optuna.Study:

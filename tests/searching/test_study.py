@@ -211,7 +211,7 @@ def test_a_study_that_is_not_ours(tmp_path: Path) -> None:
     optuna.create_study(study_name="s", storage=storage).enqueue_trial({})
     found = study.find(storage, "s", SWEEP)
     with pytest.raises(UserError, match=r"its study 's' was not made by stemcell; give another --name"):
-        study.known(found, "here")
+        study.known(found, "here", RECORD)
     assert found is not None
     assert found.trials[0].state == TrialState.WAITING
 
@@ -223,3 +223,15 @@ def test_what_a_storage_needs_is_named(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(UserError, match=rf"needs a package: pip install {package}$") as error:
         open_storage(url, tmp_path / "study.journal")
     assert "secret" not in str(error.value)
+
+
+def test_a_study_whose_maker_was_killed_is_taken_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import optuna
+
+    monkeypatch.setattr(study, "AT_WORK", 0.0)
+    storage = open_storage(None, tmp_path / "study.journal")
+    optuna.create_study(study_name="s", storage=storage, direction="maximize")
+    found, made = study.make(storage, "s", SWEEP, RECORD)
+    assert not made
+    assert study.known(found, "here", RECORD) == RECORD
+    assert opened(tmp_path)[1].user_attrs[study.IDENTITY] == RECORD
