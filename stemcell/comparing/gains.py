@@ -1,0 +1,205 @@
+"""What heads know of labels before and after training, side by side, and H4 of METHOD section 7."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stemcell import published
+from stemcell.comparing import statistics
+from stemcell.comparing.probes import Found
+from stemcell.comparing.scores import MTL, pair
+from stemcell.comparing.sources import PRETRAINED, Source, Sources, short
+from stemcell.comparing.statistics import LEVEL, Estimate, estimate
+from stemcell.comparing.verdicts import CONTRADICTED, NOT_ENOUGH, SUPPORTED, Effect, Verdict, _list, _p
+from stemcell.corpora.layers import LAYERS
+from stemcell.errors import UserError
+from stemcell.tables import Cell, Table, measured
+
+MODES = ("link", "train-split", "same-split")
+"""The first that all runs have is the one for verdicts: of centroids the unbiased one."""
+LEAST = 10
+"""Items that a label must have for verdicts."""
+
+
+@dataclass(frozen=True)
+class Gains:
+    """How much better the best heads of one model are than those of another, by label.
+
+    Attributes:
+        task, mode: what was asked.
+        model: minus STL.
+        seeds: that both have.
+        labels, count: of both, [labels].
+        score, selectivity: [1 + samples, labels], means over seeds in the data and in samples of sentences and seeds.
+    """
+
+    task: str
+    mode: str
+    model: str
+    seeds: int
+    labels: list[str]
+    count: np.ndarray
+    score: np.ndarray
+    selectivity: np.ndarray
+
+
+def modes(sources: Sources, encoder: str, task: str) -> list[str]:
+    """The modes that any run of an encoder was probed in for a task."""
+    runs = [run for run in sources.runs if run.encoder == encoder]
+    return [mode for mode in MODES if any((task, mode) in run.probes for run in runs)]
+
+
+def gains(sources: Sources, encoder: str, model: str, task: str, mode: str) -> Gains | None:
+    """Of a model against STL, over the seeds that both have; None if there are none.
+
+    Raises:
+        UserError: if runs were probed with other numbers of bootstrap samples, or of other items.
+    """
+    one, other = sources.of(encoder, model), sources.of(encoder, task.upper())
+    pairs = [
+        (one[seed], other[seed])
+        for seed in one
+        if seed in other and all((task, mode) in run.probes for run in (one[seed], other[seed]))
+    ]
+    if not pairs:
+        return None
+    runs = [run for both in pairs for run in both]
+    labels = sorted(set.intersection(*(set(run.probes[task, mode].labels) for run in runs)))
+    if not labels:
+        return None
+    first = _aligned(runs, task, mode, labels)
+    differences = {}
+    for name in ("score", "selectivity"):
+        values = np.stack([getattr(found, name) for found in first])
+        apart = values[0::2] - values[1::2]
+        differences[name] = statistics.over_seeds(apart, np.random.default_rng(0))
+    return Gains(task, mode, model, len(pairs), labels, first[0].count, **differences)
+
+
+def gains_table(found: Gains, encoder: str) -> Table:
+    """A row a label, the most frequent first, with corrections for all labels of the table; in points."""
+    p = statistics.normal_p(found.score) if len(found.score) > 2 else np.full(len(found.labels), np.nan)
+    corrected, discovered = statistics.holm(p.tolist()), statistics.false_discovery(p.tolist())
+    rows: list[list[Cell]] = []
+    for place in np.argsort(-found.count, kind="stable"):
+        own = estimate(found.score[:, place])
+        rows.append(
+            [found.labels[place], int(found.count[place]), 100 * own.value, 100 * own.low, 100 * own.high,
+             _p(float(p[place])), _p(corrected[place]), _p(discovered[place]),
+             100 * float(found.selectivity[0, place])]
+        )  # fmt: skip
+    header = ["label", "items", "gain", "low", "high", "p", "p Holm", "p BH", "gain of selectivity"]
+    title = f"{found.task.upper()}, {found.mode}: best head in {found.model} − in STL, {short(encoder)}"
+    return Table(title, header, rows)
+
+
+def scores_table(sources: Sources, encoder: str, task: str, mode: str, with_published: bool = False) -> Table | None:
+    """Best heads of each label in the form of the paper's tables 7 to 11: pretrained, STL, pairs, MTL-5."""
+    models = {"pretrained": PRETRAINED, "STL": task.upper()}
+    models |= {f"+{other.upper()}": pair(task, other) for other in LAYERS if other != task}
+    models[MTL] = MTL
+    columns: dict[str, list[Found]] = {}
+    for name, model in models.items():
+        runs = sources.of(encoder, model).values()
+        if own := [run.probes[task, mode] for run in runs if (task, mode) in run.probes]:
+            columns[name] = own
+    if not columns:
+        return None
+    counts = {label: int(n) for own in columns.values() for one in own for label, n in zip(one.labels, one.count)}  # noqa: B905
+    paper = published.probes(encoder, task) if with_published else None
+    told = [m for m in paper.models if any(m in row for row in paper.scores.values())] if paper else []
+    rows: list[list[Cell]] = []
+    for label in sorted(counts, key=lambda label: (-counts[label], label)):
+        cells: list[Cell] = [label, counts[label]]
+        for own in columns.values():
+            cells.append(measured([one.score[0, one.labels.index(label)] for one in own if label in one.labels]))
+        if paper:
+            cells += [paper.scores.get(label, {}).get(model) for model in told]
+        rows.append(cells)
+    mark = ", faulty" if paper and paper.fault else ""
+    header = ["label", "items", *columns, *(f"{model} (published{mark})" for model in told)]
+    notes = (
+        [f"Published numbers are of OntoNotes 5 test{f', and faulty: {paper.fault}' if paper.fault else ''}."]
+        if paper
+        else []
+    )
+    return Table(
+        f"{task.upper()}, {mode}: best head of each label, per cent, {short(encoder)}", header, rows, notes=notes
+    )
+
+
+def gains_verdict(sources: Sources, encoder: str) -> Verdict:
+    """H4, over the labels of all tasks that have at least :data:`LEAST` items."""
+    found: dict[str, Gains] = {}
+    for task in LAYERS:
+        for mode in modes(sources, encoder, task):
+            if task not in found and (own := gains(sources, encoder, MTL, task, mode)):
+                found[task] = own
+    tables = [gains_table(own, encoder) for own in found.values()]
+    if not found:
+        return Verdict("H4", encoder, NOT_ENOUGH, f"No seed of {MTL} and STL was probed (stemcell probe RUN).")
+    parts = {task: below(own) for task, own in found.items()}
+    whole = below(*found.values())
+    labels = sum(int((own.count >= LEAST).sum()) for own in found.values())
+    lower, higher = _beyond_chance(list(found.values()))
+    reason = (
+        f"Of {labels} labels with at least {LEAST} items, {_share(whole)} are below STL; after Holm's correction "
+        f"{lower} are below it and {higher} above it beyond chance."
+    )
+    effects = [Effect("all labels", whole), *(Effect(task.upper(), own) for task, own in parts.items())]
+    missing = [task for task in LAYERS if task not in found]
+    single = [task for task, own in found.items() if own.seeds < 2]
+    if missing or single or np.isnan(whole.low):
+        word = NOT_ENOUGH
+        told = [f"No seed of {MTL} and STL was probed for {_list(missing)}."] if missing else []
+        told += [f"One seed only for {_list(single)}."] if single else []
+        reason = " ".join([*(told or ["Probed without bootstrap samples."]), reason])
+    elif whole.low > 0.5:
+        word = SUPPORTED
+    elif whole.high < 0.5:
+        word = CONTRADICTED
+    else:
+        word, reason = NOT_ENOUGH, f"The interval includes one half. {reason}"
+    used = ", ".join(f"{task.upper()} {own.mode}" for task, own in found.items())
+    return Verdict("H4", encoder, word, reason, tables, effects, "share", 0.5, [f"Modes: {used}."])
+
+
+def below(*found: Gains) -> Estimate:
+    """The share of labels, of those with enough items, whose gain is below 0.
+
+    Noise of rare labels moves the samples towards one half, so that the interval is on the safe side.
+    """
+    samples = np.concatenate([own.score[:, own.count >= LEAST] for own in found], axis=1)
+    if not samples.shape[1]:
+        return estimate(np.full(1, np.nan))
+    return estimate((samples < 0).mean(1))
+
+
+def _beyond_chance(found: list[Gains]) -> tuple[int, int]:
+    samples = np.concatenate([own.score[:, own.count >= LEAST] for own in found], axis=1)
+    if len(samples) < 3 or not samples.shape[1]:
+        return 0, 0
+    sure = np.array(statistics.holm(statistics.normal_p(samples).tolist())) < LEVEL
+    return int((sure & (samples[0] < 0)).sum()), int((sure & (samples[0] > 0)).sum())
+
+
+def _aligned(runs: list[Source], task: str, mode: str, labels: list[str]) -> list[Found]:
+    """Probes of runs with the same labels in the same order."""
+    aligned = []
+    for run in runs:
+        own = run.probes[task, mode]
+        order = [own.labels.index(label) for label in labels]
+        aligned.append(Found(labels, own.count[order], own.score[:, order], own.selectivity[:, order]))
+    first, name = aligned[0], runs[0].folder.path
+    for run, own in zip(runs, aligned, strict=True):
+        if own.score.shape != first.score.shape:
+            raise UserError(f"{name} and {run.folder.path} were probed with other numbers of samples; probe both alike")
+        if (own.count != first.count).any():
+            raise UserError(f"{name} and {run.folder.path} were probed on other items of {task}; probe both alike")
+    return aligned
+
+
+def _share(own: Estimate) -> str:
+    return f"{own.value:.0%} ({own.low:.0%} to {own.high:.0%})" if own.low == own.low else f"{own.value:.0%}"

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.stats import bootstrap, norm
+from statsmodels.stats.multitest import multipletests
+
+from stemcell.comparing import statistics
+from stemcell.tasks.scoring import main_score
+
+CHANCE = np.random.default_rng(5)
+
+
+def counts(sentences: int, rate: float) -> np.ndarray:
+    """Correct words of sentences of 1 to 20."""
+    words = CHANCE.integers(1, 21, sentences)
+    return np.stack([CHANCE.binomial(words, rate), words], 1)
+
+
+def test_the_interval_is_scipys_for_one_seed() -> None:
+    one, other = counts(400, 0.8), counts(400, 0.75)
+    other[:, 1] = one[:, 1]
+    other[:, 0] = np.minimum(other[:, 0], other[:, 1])
+    weights = statistics.sentence_weights(400, 4000)
+    scores = [statistics.sampled_scores(each, weights)[None] for each in (one, other)]
+    found = statistics.difference(*scores)
+    assert found.value == main_score(one.sum(0)) - main_score(other.sum(0))
+
+    def apart(places: np.ndarray) -> float:
+        return float(main_score(one[places].sum(0)) - main_score(other[places].sum(0)))
+
+    reference = bootstrap(
+        (np.arange(400),),
+        lambda p: apart(p.astype(int)),
+        vectorized=False,
+        n_resamples=4000,
+        method="percentile",
+        rng=3,
+    )
+    low, high = reference.confidence_interval
+    width = high - low
+    assert found.low == pytest.approx(low, abs=0.06 * width)
+    assert found.high == pytest.approx(high, abs=0.06 * width)
+    assert found.samples.std() == pytest.approx(reference.standard_error, rel=0.06)
+
+
+def test_samples_are_of_sentences_as_they_are_drawn() -> None:
+    weights = statistics.sentence_weights(7, 50)
+    assert weights.shape == (51, 7)
+    assert (weights[0] == 1).all()
+    assert (weights.sum(1) == 7).all()
+    own = CHANCE.integers(0, 9, (7, 3))
+    for row, score in zip(weights, statistics.sampled_scores(own, weights), strict=True):
+        assert score == main_score(own.repeat(row, axis=0).sum(0))
+
+
+@pytest.mark.parametrize("seeds", [2, 3, 5])
+def test_the_variance_over_seeds_is_that_of_their_mean(seeds: int) -> None:
+    values = np.repeat(CHANCE.normal(size=(seeds, 1)), 60_001, axis=1)
+    means = statistics.over_seeds(values, np.random.default_rng(1))
+    assert means[0] == values[:, 0].mean()
+    assert means[1:].var() == pytest.approx(values[:, 0].var(ddof=1) / seeds, rel=0.05)
+
+
+def test_seeds_are_drawn_in_pairs() -> None:
+    level = np.repeat(np.array([[0.0], [5.0], [9.0]]), 1001, axis=1)
+    found = statistics.difference(level + 0.5, level)
+    assert (found.low, found.value, found.high) == (0.5, 0.5, 0.5)
+    with pytest.raises(ValueError, match="same seeds"):
+        statistics.difference(level[:2], level)
+
+
+def test_p_of_samples() -> None:
+    assert statistics.estimate(np.array([1.0, *[2.0] * 99])).p == 2 / 100
+    assert statistics.estimate(np.array([1.0, *[2.0] * 96, *[-1.0] * 3])).p == 8 / 100
+    assert statistics.estimate(np.array([0.0, *[0.0] * 99])).p == 1
+    assert np.isnan(statistics.estimate(np.array([1.0])).p)
+
+
+def test_the_permutation_is_exact_for_few_sentences() -> None:
+    one = [counts(8, 0.9), counts(8, 0.8)]
+    other = [np.stack([np.maximum(each[:, 0] - CHANCE.integers(0, 4, 8), 0), each[:, 1]], 1) for each in one]
+
+    def apart(swap: tuple[bool, ...]) -> float:
+        pairs = []
+        for a, b in zip(one, other, strict=True):
+            first = [y if swapped else x for x, y, swapped in zip(a, b, swap, strict=True)]
+            second = [x if swapped else y for x, y, swapped in zip(a, b, swap, strict=True)]
+            pairs.append(main_score(np.sum(first, 0)) - main_score(np.sum(second, 0)))
+        return abs(float(np.mean(pairs)))
+
+    every = [apart(swap) for swap in product([False, True], repeat=8)]
+    expected = np.mean([value >= every[0] - 1e-12 for value in every])
+    assert statistics.permutation(one, other, 1) == expected < 1
+
+
+def test_random_permutations_come_near_and_know_no_difference() -> None:
+    one, other = counts(300, 0.8), counts(300, 0.8)
+    other[:, 1] = one[:, 1]
+    other[:, 0] = np.minimum(other[:, 0], other[:, 1])
+    assert statistics.permutation([one], [one], 200) == 1
+    # The normal approximation of the same test.
+    gap = (one[:, 0] - other[:, 0]).astype(float)
+    expected = 2 * norm.sf(abs(gap.sum()) / np.sqrt((gap**2).sum()))
+    assert statistics.permutation([one], [other], 20_000) == pytest.approx(expected, abs=0.02)
+
+
+def test_corrections_are_statsmodels_and_leave_gaps() -> None:
+    p = [0.001, 0.04, np.nan, 0.03, 0.5]
+    tests = [0.001, 0.04, 0.03, 0.5]
+    for ours, method in ((statistics.holm, "holm"), (statistics.false_discovery, "fdr_bh")):
+        found = ours(p)
+        assert np.isnan(found[2])
+        assert [value for value in found if value == value] == pytest.approx(multipletests(tests, method=method)[1])
+    # Holm by hand.
+    assert statistics.holm(p)[:2] == pytest.approx([0.004, 0.09])
+    assert statistics.holm([]) == []
+
+
+def test_normal_p_is_that_of_a_z_test() -> None:
+    samples = np.concatenate([[[0.3, 0.0, 0.2]], CHANCE.normal(0.3, 0.1, (5000, 3)) * [1, 1, 0] + [0, 0, 0.2]])
+    p = statistics.normal_p(samples)
+    assert p[0] == pytest.approx(2 * norm.sf(3), rel=0.3)
+    assert p[1] == 1
+    assert np.isnan(p[2])
