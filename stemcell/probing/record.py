@@ -70,12 +70,13 @@ def probe_target(
 
 
 def probe_run(folder: Path, split: str = "test") -> None:
-    """Probe a run for the labels of its own tasks on its own corpus, and keep what is found in its folder.
+    """Probe a run for the labels of its own tasks on its own corpus at its precision; its folder keeps what is found.
 
     Raises:
         UserError: as :func:`probe_target`.
     """
-    probe_target(str(folder), split=split, tasks=RunFolder(folder).config["tasks"])
+    config = RunFolder(folder).config
+    probe_target(str(folder), split=split, tasks=config["tasks"], precision=config["precision"])
 
 
 def probe_encoder(encoder: str, data: Path, out: Path, split: str = "test", train_limit: int = 0) -> None:
