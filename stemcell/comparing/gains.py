@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,15 +31,13 @@ class Gains:
     Attributes:
         task, mode: what was asked.
         model: minus STL.
-        seeds: that both have.
         labels, count: of both, [labels].
-        score, selectivity: [1 + samples, labels], means over seeds in the data and in samples of sentences and seeds.
+        score, selectivity: by seed, [seeds, 1 + samples, labels], in the data and in samples of sentences.
     """
 
     task: str
     mode: str
     model: str
-    seeds: int
     labels: list[str]
     count: np.ndarray
     score: np.ndarray
@@ -73,22 +72,21 @@ def gains(sources: Sources, encoder: str, model: str, task: str, mode: str) -> G
     differences = {}
     for name in ("score", "selectivity"):
         values = np.stack([getattr(found, name) for found in first])
-        apart = values[0::2] - values[1::2]
-        differences[name] = statistics.over_seeds(apart, np.random.default_rng(0))
-    return Gains(task, mode, model, len(pairs), labels, first[0].count, **differences)
+        differences[name] = values[0::2] - values[1::2]
+    return Gains(task, mode, model, labels, first[0].count, **differences)
 
 
 def gains_table(found: Gains, encoder: str) -> Table:
     """A row a label, the most frequent first, with corrections for all labels of the table; in points."""
-    p = statistics.normal_p(found.score) if len(found.score) > 2 else np.full(len(found.labels), np.nan)
-    corrected, discovered = statistics.holm(p.tolist()), statistics.false_discovery(p.tolist())
+    own = statistics.means_over_seeds(found.score)
+    selective = 100 * found.selectivity[:, 0].mean(0)
+    corrected, discovered = statistics.holm(own.p.tolist()), statistics.false_discovery(own.p.tolist())
     rows: list[list[Cell]] = []
     for place in np.argsort(-found.count, kind="stable"):
-        own = estimate(found.score[:, place])
         rows.append(
-            [found.labels[place], int(found.count[place]), 100 * own.value, 100 * own.low, 100 * own.high,
-             _p(float(p[place])), _p(corrected[place]), _p(discovered[place]),
-             100 * float(found.selectivity[0, place])]
+            [found.labels[place], int(found.count[place]), *(float(100 * part[place]) for part in own[:3]),
+             _p(float(own.p[place])), _p(corrected[place]), _p(discovered[place]),
+             float(selective[place])]
         )  # fmt: skip
     header = ["label", "items", "gain", "low", "high", "p", "p Holm", "p BH", "gain of selectivity"]
     title = f"{found.task.upper()}, {found.mode}: best head in {found.model} − in STL, {short(encoder)}"
@@ -150,7 +148,7 @@ def gains_verdict(sources: Sources, encoder: str) -> Verdict:
     )
     effects = [Effect("all labels", whole), *(Effect(task.upper(), own) for task, own in parts.items())]
     missing = [task for task in LAYERS if task not in found]
-    single = [task for task, own in found.items() if own.seeds < 2]
+    single = [task for task, own in found.items() if len(own.score) < 2]
     if missing or single or np.isnan(whole.low):
         word = NOT_ENOUGH
         told = [f"No seed of {MTL} and STL was probed for {_list(missing)}."] if missing else []
@@ -167,22 +165,24 @@ def gains_verdict(sources: Sources, encoder: str) -> Verdict:
 
 
 def below(*found: Gains) -> Estimate:
-    """The share of labels, of those with enough items, whose gain is below 0.
-
-    Noise of rare labels moves the samples towards one half, so that the interval is on the safe side.
-    """
-    samples = np.concatenate([own.score[:, own.count >= LEAST] for own in found], axis=1)
-    if not samples.shape[1]:
+    """The share of labels with enough items whose gain is below 0, mean over seeds; equal ones count half."""
+    gained = _enough(found)
+    if not gained.size:
         return estimate(np.full(1, np.nan))
-    return estimate((samples < 0).mean(1))
+    return statistics.mean_over_seeds(((gained < 0) + 0.5 * (gained == 0)).mean(2))
 
 
-def _beyond_chance(found: list[Gains]) -> tuple[int, int]:
-    samples = np.concatenate([own.score[:, own.count >= LEAST] for own in found], axis=1)
-    if len(samples) < 3 or not samples.shape[1]:
-        return 0, 0
-    sure = np.array(statistics.holm(statistics.normal_p(samples).tolist())) < LEVEL
-    return int((sure & (samples[0] < 0)).sum()), int((sure & (samples[0] > 0)).sum())
+def _beyond_chance(found: Sequence[Gains]) -> tuple[int, int]:
+    """Labels below and above STL after correction for all of them."""
+    own = statistics.means_over_seeds(_enough(found))
+    sure = np.array(statistics.holm(own.p.tolist())) < LEVEL
+    return int((sure & (own.value < 0)).sum()), int((sure & (own.value > 0)).sum())
+
+
+def _enough(found: Sequence[Gains]) -> np.ndarray:
+    """Gains of all labels that have enough items, over the seeds that all have, [seeds, 1 + samples, labels]."""
+    seeds, samples = (min(own.score.shape[axis] for own in found) for axis in (0, 1))
+    return np.concatenate([own.score[:seeds, :samples, own.count >= LEAST] for own in found], axis=2)
 
 
 def _aligned(runs: list[Source], task: str, mode: str, labels: list[str]) -> list[Found]:

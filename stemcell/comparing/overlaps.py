@@ -9,7 +9,7 @@ import numpy as np
 
 from stemcell.comparing.scores import MTL, kept_heads
 from stemcell.comparing.sources import Sources, short
-from stemcell.comparing.statistics import LEVEL, Estimate, estimate, holm
+from stemcell.comparing.statistics import LEVEL, Estimate, columns, holm
 from stemcell.comparing.verdicts import CONTRADICTED, NOT_ENOUGH, SUPPORTED, Effect, Verdict, _list, _p
 from stemcell.corpora.layers import LAYERS
 from stemcell.heads.overlap import consistency, layer_use, most, overlap
@@ -58,8 +58,10 @@ def between(one: Sequence[np.ndarray], other: Sequence[np.ndarray]) -> np.ndarra
 def shared(masks: Masks, joint: Sequence[np.ndarray], seed: int, samples: int) -> tuple[Estimate, Estimate]:
     """Mean agreement of all pairs of tasks, and that of the joint model with all tasks.
 
-    Seeds are drawn, n - 1 of n, for each model by itself; heads are what they are.
+    Seeds are drawn for each model by itself, n - 1 of n with replacement, which makes the variance of a mean unbiased
+    (Rao and Wu 1988, "Resampling Inference With Complex Survey Data"); heads are what they are.
     """
+    freedom = max(1, sum(len(own) - 1 for own in (*masks.values(), joint) if own))
     rng = np.random.default_rng(seed)
     models = [*masks.values(), joint]
     drawn = [rng.integers(len(own), size=(samples, max(1, len(own) - 1))) if own else None for own in models]
@@ -74,7 +76,10 @@ def shared(masks: Masks, joint: Sequence[np.ndarray], seed: int, samples: int) -
             one, other = drawn[a], drawn[b]
             assert one is not None and other is not None  # noqa: PT018
             values[row, 1:] = table[one[:, :, None], other[:, None, :]].mean((1, 2))
-        return estimate(values.mean(0) if len(wanted) else np.full(1 + samples, np.nan))
+        means = values.mean(0) if len(wanted) else np.full(1 + samples, np.nan)
+        # Only seeds vary.
+        error = np.std(means[1:], ddof=1)
+        return Estimate(*map(float, columns(means[0], np.zeros(()), error, freedom)))
 
     return mean(pairs), mean([(number, last) for number in range(last)] if joint else [])
 
@@ -106,8 +111,8 @@ def overlap_verdict(sources: Sources, encoder: str, samples: int) -> Verdict:
     tasks, with_joint = shared(masks, joint, 0, samples)
     anywhere, within = (chance(masks, layers) for layers in (False, True))
     reason = (
-        f"Agreement above chance between tasks {_interval(tasks)} (random heads of the same number: p {_p(anywhere)}; of "
-        f"the same number in each layer: p {_p(within)}), of {MTL}-DP with the tasks {_interval(with_joint)}."
+        f"Agreement above chance between tasks {_interval(tasks)} (random heads of the same number: p {_p(anywhere)}; "
+        f"of the same number in each layer: p {_p(within)}), of {MTL}-DP with the tasks {_interval(with_joint)}."
     )
     effects = [Effect("between tasks", tasks), Effect(f"{MTL}-DP with tasks", with_joint)]
     note = (

@@ -20,8 +20,8 @@ class Found:
     Attributes:
         labels: sorted.
         count: items of each, [labels].
-        score: of each label's best head, [1 + samples, labels]: in the data, and in bootstrap samples of sentences, which
-            are the same for all runs of a corpus.
+        score: of each label's best head, [1 + samples, labels]: in the data, and in bootstrap samples of sentences,
+            which are the same for all runs of a corpus.
         selectivity: likewise of the most selective head; NaN where there is no control.
     """
 

@@ -64,8 +64,9 @@ class Scores:
             return None
         effect = statistics.difference(np.stack([one[s] for s in seeds]), np.stack([other[s] for s in seeds]))
         runs = [self.sources.of(encoder, model) for model in (first, second)]
-        counts = [[by_seed[seed].counts[task] for seed in seeds] for by_seed in runs]
-        return Difference(task, first, second, seeds, effect, statistics.permutation(*counts, PERMUTATIONS))
+        ours, theirs = ([by_seed[seed].counts[task] for seed in seeds] for by_seed in runs)
+        permuted = statistics.permutation(ours, theirs, PERMUTATIONS)
+        return Difference(task, first, second, seeds, effect, permuted)
 
     def _run(self, run: Source, task: str) -> np.ndarray:
         key = (run.folder.id, task)
@@ -98,7 +99,7 @@ def joint_table(sources: Sources) -> Table:
 
 
 def pruning_table(sources: Sources) -> Table | None:
-    """Pruned models beside those that they are to equal, with the heads that they keep, as the paper's tables 2 and 3."""
+    """Pruned models beside those that they are to equal, and the heads they keep, as the paper's tables 2 and 3."""
     rows: list[list[Cell]] = []
     for encoder in sources.encoders:
         kinds = ("", "-SP", "-DP", "-DP-PER-TASK")

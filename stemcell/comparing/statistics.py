@@ -1,9 +1,13 @@
 """Differences between models, with intervals over seeds and sentences, and corrections for many of them.
 
-Sentences are drawn once for all runs, so that differences are paired (Koehn 2004, "Statistical Significance Tests for
-Machine Translation Evaluation"). Seeds are drawn too: n - 1 of n with replacement, which makes the variance of a mean
-over few seeds unbiased, where n of n would make it too small by (n - 1) / n (Rao and Wu 1988, "Resampling Inference
-With Complex Survey Data").
+Two things vary, and each has its own part of an interval. Sentences: they are drawn with replacement, once for all
+runs, so that differences are paired (Koehn 2004, "Statistical Significance Tests for Machine Translation Evaluation");
+the samples' deviation is their error. Seeds: two or three of them cannot be drawn from, since a bootstrap of so few is
+far too sure of itself; their error is that of a mean, and Student's t with n - 1 degrees of freedom says how far it
+reaches.
+The interval reaches as far as the root of the two squared reaches, which keeps either part's own coverage where the
+other is small (Zou and Donner 2008, "Construction of confidence limits about effect measures", for sums). A p-value is
+the level at which the interval just touches.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,26 +23,47 @@ from stemcell.tasks.scoring import main_score
 
 LEVEL = 0.05
 """Of tests; intervals are of 95%."""
+_ROUNDING = 1e-12
 EXACT = 12
 """Up to so many sentences all permutations are looked at."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value in the data and in bootstrap samples.
+    """A value and how sure it is.
 
     Attributes:
         value: in the data.
-        low, high: the 95% interval, by percentiles; NaN without samples.
-        p: two-sided, that the value is 0: twice the smaller share of samples on either side.
-        samples: all of them, [samples].
+        low, high: the 95% interval; NaN where there is no error.
+        p: two-sided, that the value is 0.
+        sentences: standard error over bootstrap samples; NaN without any.
+        seeds: standard error over seeds; 0 where there is one alone.
+        freedom: degrees of freedom of that.
     """
 
     value: float
     low: float
     high: float
     p: float
-    samples: np.ndarray
+    sentences: float
+    seeds: float
+    freedom: float
+
+    def p_against(self, reference: float) -> float:
+        """The two-sided p-value that the value is another than 0."""
+        return float(_p(self.value - reference, self.sentences, self.seeds, self.freedom))
+
+
+class Columns(NamedTuple):
+    """Estimates side by side, arrays of one shape; see :class:`Estimate`."""
+
+    value: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    p: np.ndarray
+    sentences: np.ndarray
+    seeds: np.ndarray
+    freedom: np.ndarray
 
 
 def sentence_weights(sentences: int, samples: int, seed: int = 0) -> np.ndarray:
@@ -51,33 +77,31 @@ def sampled_scores(counts: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return main_score(weights.astype(float) @ counts.astype(float))
 
 
-def over_seeds(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Means over seeds of [seeds, 1 + samples, ...]: in the data over all, in a sample over n - 1 drawn of n.
-
-    Returns:
-        [1 + samples, ...]; with one seed that seed's.
-    """
-    seeds, columns = values.shape[:2]
-    if seeds == 1:
-        return values[0]
-    drawn = rng.integers(seeds, size=(seeds - 1, columns - 1))
-    samples = values[drawn, np.arange(1, columns)].mean(0)
-    return np.concatenate([values[:, 0].mean(0)[None], samples])
-
-
 def estimate(samples: np.ndarray) -> Estimate:
-    """Of [1 + samples], the first in the data."""
-    value, drawn = float(samples[0]), samples[1:]
-    drawn = drawn[~np.isnan(drawn)]
-    if not len(drawn):
-        return Estimate(value, np.nan, np.nan, np.nan, drawn)
-    low, high = np.percentile(drawn, [50 * LEVEL, 100 - 50 * LEVEL])
-    tail = min((drawn <= 0).sum(), (drawn >= 0).sum())
-    p = min(1.0, 2 * (1 + tail) / (1 + len(drawn)))
-    return Estimate(value, float(low), float(high), float(p), drawn)
+    """Of [1 + samples], the first in the data; nothing but the samples varies."""
+    return mean_over_seeds(samples[None])
 
 
-def difference(first: np.ndarray, second: np.ndarray, seed: int = 0) -> Estimate:
+def mean_over_seeds(values: np.ndarray) -> Estimate:
+    """The mean of a value over seeds, of [seeds, 1 + samples]."""
+    return Estimate(*(float(part) for part in means_over_seeds(values)))
+
+
+def means_over_seeds(values: np.ndarray) -> Columns:
+    """As :func:`mean_over_seeds`, of many values, [seeds, 1 + samples, ...]."""
+    means, seeds = values.mean(0), len(values)
+    error = values[:, 0].std(axis=0, ddof=1) / np.sqrt(seeds) if seeds > 1 else np.zeros(means.shape[1:])
+    return columns(means[0], _spread(means), error, max(1, seeds - 1))
+
+
+def columns(value: np.ndarray, sentences: np.ndarray, seeds: np.ndarray, freedom: float) -> Columns:
+    """Estimates from values and their errors over sentences and over seeds, the latter with degrees of freedom."""
+    reach = _reach(np.asarray(LEVEL), np.asarray(sentences), np.asarray(seeds), freedom)
+    p = _p(value, sentences, seeds, freedom)
+    return Columns(value, value - reach, value + reach, p, sentences, seeds, np.full(np.shape(value), freedom))
+
+
+def difference(first: np.ndarray, second: np.ndarray) -> Estimate:
     """``first`` minus ``second``, scores [seeds, 1 + samples] each; seeds are drawn in pairs.
 
     Raises:
@@ -85,7 +109,7 @@ def difference(first: np.ndarray, second: np.ndarray, seed: int = 0) -> Estimate
     """
     if first.shape != second.shape:
         raise ValueError("a difference takes the same seeds and samples")
-    return estimate(over_seeds(first - second, np.random.default_rng(seed)))
+    return mean_over_seeds(first - second)
 
 
 def permutation(first: Sequence[np.ndarray], second: Sequence[np.ndarray], rounds: int, seed: int = 0) -> float:
@@ -131,15 +155,32 @@ def _corrected(values: Sequence[float], method: str) -> list[float]:
     return array.tolist()
 
 
-def normal_p(values: np.ndarray) -> np.ndarray:
-    """Two-sided p-values, [columns], of values [1 + samples, columns] by their standard error over the samples.
+def _reach(level: np.ndarray, sentences: np.ndarray, seeds: np.ndarray, freedom: float) -> np.ndarray:
+    from scipy.stats import norm, t
 
-    For many columns, since counting samples cannot give a p-value below one over their number.
-    """
-    from scipy.stats import norm
+    return np.hypot(norm.isf(level / 2) * sentences, t.isf(level / 2, freedom) * seeds)
 
-    error = np.nanstd(values[1:], axis=0, ddof=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        p = 2 * norm.sf(np.abs(values[0]) / error)
-    # A column that never changes has no error but rounding.
-    return np.where(error > 1e-9, p, np.where(values[0] == 0, 1.0, np.nan))
+
+def _p(
+    value: np.ndarray | float, sentences: np.ndarray | float, seeds: np.ndarray | float, freedom: float
+) -> np.ndarray:
+    """The level at which the interval reaches 0, by halving its logarithm."""
+    value, sentences, seeds = (np.asarray(part, float) for part in (value, sentences, seeds))
+    low, high = np.full(value.shape, -300.0), np.zeros(value.shape)
+    for _ in range(50):
+        middle = (low + high) / 2
+        short = _reach(10**middle, sentences, seeds, freedom) < np.abs(value)
+        low, high = np.where(short, low, middle), np.where(short, middle, high)
+    # What never varies is no matter of chance.
+    p = np.where(np.hypot(sentences, seeds) > _ROUNDING, 10**high, np.where(np.abs(value) <= _ROUNDING, 1.0, 0.0))
+    return np.where(np.isnan(sentences) | np.isnan(value), np.nan, p)
+
+
+def _spread(samples: np.ndarray) -> np.ndarray:
+    """Standard deviation of bootstrap samples, [1 + samples, ...]; NaN with less than two that have a value."""
+    drawn = samples[1:]
+    there = ~np.isnan(drawn)
+    count = there.sum(0)
+    mean = np.where(there, drawn, 0).sum(0) / np.maximum(count, 1)
+    squares = np.where(there, (drawn - mean) ** 2, 0).sum(0)
+    return np.where(count > 1, np.sqrt(squares / np.maximum(count - 1, 1)), np.nan)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from stemcell.comparing.scores import MTL, Difference, Scores, kept_heads, pair, task_pairs
 from stemcell.comparing.sources import short
 from stemcell.comparing.statistics import LEVEL, Estimate, holm
@@ -82,10 +80,8 @@ def joint(scores: Scores, encoder: str) -> Verdict:
         differences_table(f"Pairs − STL, {short(encoder)}", gains),
     ]
     effects = [Effect(f"{d.task.upper()} in {d.first}", d.effect) for d in (*found, *gains)]
-    return Verdict(
-        "H1", encoder, whole, f"{MTL} below STL on every task: {word}. {reason} No pair gains twice: {other}. {further}",
-        [table for table in tables if table.rows], effects,
-    )  # fmt: skip
+    why = f"{MTL} below STL on every task: {word}. {reason} No pair gains twice: {other}. {further}"
+    return Verdict("H1", encoder, whole, why, [table for table in tables if table.rows], effects)
 
 
 def pruning(scores: Scores, encoder: str, margin: float = MARGIN) -> Verdict:
@@ -106,9 +102,9 @@ def pruning(scores: Scores, encoder: str, margin: float = MARGIN) -> Verdict:
     }
     shown = [f"{task.upper()} {m.deviation:.2f}" for task, m in apart.items() if m and m.deviation is not None]
     note = (
-        f"No loss means less than {margin:g} points below STL (--margin), a convention, since no data can show that nothing "
-        f"at all is lost; STL's own deviation over seeds: {', '.join(shown) or 'unknown'}. At least {HALF:.0%} of the heads "
-        "must be gone for a model to say something of half of them."
+        f"No loss means less than {margin:g} points below STL (--margin), a convention, since no data can show that "
+        f"nothing at all is lost; STL's own deviation over seeds: {', '.join(shown) or 'unknown'}. At least {HALF:.0%} "
+        "of the heads must be gone for a model to say something of half of them."
     )
     effects = [Effect(d.task.upper(), d.effect) for d in found]
     tables = [table] if table.rows else []
@@ -171,26 +167,19 @@ def _no_win_win(pairs: dict[tuple[str, str], tuple[Difference | None, ...]]) -> 
 
 def _no_loss(tasks: dict[str, Difference | None], gone: dict[str, float], margin: float) -> tuple[str, str]:
     several = {name: each for name, each in tasks.items() if each and len(each.seeds) > 1}
-    shares = [each.effect.samples for each in several.values()]
-    # Below the margin: the share of samples that are not.
-    worse = holm([_beyond(drawn >= -margin) for drawn in shares])
-    if lost := [name for name, p in zip(several, worse, strict=True) if p < LEVEL]:
+    apart = dict(zip(several, holm([each.effect.p_against(-margin) for each in several.values()]), strict=True))
+    sure = {name: several[name].effect.value + margin for name in several if apart[name] < LEVEL}
+    if lost := [name for name, above in sure.items() if above < 0]:
         return CONTRADICTED, f"{_list(lost)} loses more than {100 * margin:g} points beyond chance."
     if reason := few(tasks, "STL-DP and STL"):
         return NOT_ENOUGH, reason
     if full := [name for name in tasks if gone.get(name, 0.0) < HALF]:
         shown = ", ".join(f"{name.upper()} {gone.get(name, 0.0):.0%}" for name in full)
         return NOT_ENOUGH, f"Too few heads are gone to speak of half of them ({shown}): a higher penalty is needed."
-    fine = holm([_beyond(drawn <= -margin) for drawn in shares])
-    if all(p < LEVEL for p in fine):
+    if len(sure) == len(tasks):
         return SUPPORTED, f"All three are less than {100 * margin:g} points below STL at most, beyond chance."
-    open_ones = [name for name, p in zip(several, fine, strict=True) if p >= LEVEL]
+    open_ones = [name for name in tasks if name not in sure]
     return NOT_ENOUGH, f"A loss of more than {100 * margin:g} points is not excluded for {_list(open_ones)}."
-
-
-def _beyond(against: np.ndarray) -> float:
-    """A p-value from which samples speak against a side, as strict as a two-sided one."""
-    return min(1.0, 2 * (1 + int(against.sum())) / (1 + len(against)))
 
 
 def _list(names: Sequence[str]) -> str:

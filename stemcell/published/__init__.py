@@ -1,7 +1,8 @@
 """What He and Choi (2021) published of their probes (tables 7 to 11): facts, to be put beside one's own numbers.
 
-``probe_ENCODER_TASK.tsv``: per label the best head's score in per cent on OntoNotes 5 test, for the pretrained encoder,
-STL, each pair (``+task``) and MTL-5, with the deviation over three runs (``…_std``). Another corpus gives other numbers.
+``probe_ENCODER_TASK.tsv``: per label the best head's score in per cent on OntoNotes 5 test, for the pretrained
+encoder, STL, each pair (``+task``) and MTL-5, with the deviation over three runs (``…_std``). Another corpus gives
+other numbers.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def probes(encoder: str, task: str) -> Published | None:
 
 
 def fault(encoder: str, task: str) -> str:
-    """What is wrong with the published probes of an encoder and a task (METHOD section 6); empty if nothing is known."""
+    """What is wrong with the published probes of an encoder and a task (METHOD section 6); empty if nothing is."""
     if encoder == "roberta":
         return "the release hid <s> and showed padding, in training and probing"
     if encoder in ("electra", "deberta") and task in ("pos", "ner", "con"):

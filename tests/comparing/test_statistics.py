@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.stats import bootstrap, norm
+from scipy.stats import bootstrap, norm, ttest_1samp
 from statsmodels.stats.multitest import multipletests
 
 from stemcell.comparing import statistics
@@ -43,7 +43,7 @@ def test_the_interval_is_scipys_for_one_seed() -> None:
     width = high - low
     assert found.low == pytest.approx(low, abs=0.06 * width)
     assert found.high == pytest.approx(high, abs=0.06 * width)
-    assert found.samples.std() == pytest.approx(reference.standard_error, rel=0.06)
+    assert found.sentences == pytest.approx(reference.standard_error, rel=0.06)
 
 
 def test_samples_are_of_sentences_as_they_are_drawn() -> None:
@@ -56,27 +56,48 @@ def test_samples_are_of_sentences_as_they_are_drawn() -> None:
         assert score == main_score(own.repeat(row, axis=0).sum(0))
 
 
-@pytest.mark.parametrize("seeds", [2, 3, 5])
-def test_the_variance_over_seeds_is_that_of_their_mean(seeds: int) -> None:
-    values = np.repeat(CHANCE.normal(size=(seeds, 1)), 60_001, axis=1)
-    means = statistics.over_seeds(values, np.random.default_rng(1))
-    assert means[0] == values[:, 0].mean()
-    assert means[1:].var() == pytest.approx(values[:, 0].var(ddof=1) / seeds, rel=0.05)
-
-
-def test_seeds_are_drawn_in_pairs() -> None:
+def test_seeds_are_in_pairs() -> None:
     level = np.repeat(np.array([[0.0], [5.0], [9.0]]), 1001, axis=1)
     found = statistics.difference(level + 0.5, level)
-    assert (found.low, found.value, found.high) == (0.5, 0.5, 0.5)
+    assert (found.low, found.value, found.high) == pytest.approx((0.5, 0.5, 0.5))
     with pytest.raises(ValueError, match="same seeds"):
         statistics.difference(level[:2], level)
 
 
-def test_p_of_samples() -> None:
-    assert statistics.estimate(np.array([1.0, *[2.0] * 99])).p == 2 / 100
-    assert statistics.estimate(np.array([1.0, *[2.0] * 96, *[-1.0] * 3])).p == 8 / 100
-    assert statistics.estimate(np.array([0.0, *[0.0] * 99])).p == 1
-    assert np.isnan(statistics.estimate(np.array([1.0])).p)
+def test_where_seeds_are_all_the_noise_it_is_the_paired_t_test() -> None:
+    values = CHANCE.normal(0.4, 1, (4, 1))
+    found = statistics.mean_over_seeds(np.repeat(values, 101, axis=1))
+    reference = ttest_1samp(values[:, 0], 0)
+    low, high = reference.confidence_interval()
+    assert found.p == pytest.approx(reference.pvalue, rel=1e-6)
+    assert (found.low, found.high) == pytest.approx((low, high), rel=1e-6)
+    assert found.p_against(0.9) == pytest.approx(ttest_1samp(values[:, 0], 0.9).pvalue, rel=1e-6)
+
+
+@pytest.mark.parametrize("seeds", [2, 3])
+def test_few_noisy_seeds_are_called_no_more_often_than_they_should(seeds: int) -> None:
+    """No difference, seeds that lie far apart: one world in twenty is called."""
+    called = 0
+    for _ in range(1000):
+        values = np.repeat(CHANCE.normal(size=(seeds, 1)), 101, axis=1) + CHANCE.normal(size=(1, 101)) * 0.3
+        called += statistics.mean_over_seeds(values).p < 0.05
+    assert 20 <= called <= 80
+
+
+def test_one_seed_has_the_error_of_sentences_and_none_without_samples() -> None:
+    values = np.concatenate([[0.3], CHANCE.normal(0.3, 0.1, 5000)])[None]
+    found = statistics.mean_over_seeds(values)
+    assert found.p == pytest.approx(2 * norm.sf(3), rel=0.3)
+    assert found.seeds == 0
+    nothing = statistics.mean_over_seeds(np.array([[0.3], [0.4]]))
+    assert nothing.value == pytest.approx(0.35)
+    assert np.isnan([nothing.low, nothing.high, nothing.p]).all()
+
+
+def test_samples_without_a_value_are_left_out() -> None:
+    values = np.array([0.5, 0.4, np.nan, 0.6])
+    assert statistics.estimate(values).sentences == pytest.approx(np.std([0.4, 0.6], ddof=1))
+    assert statistics.estimate(np.zeros(50)).p == 1
 
 
 def test_the_permutation_is_exact_for_few_sentences() -> None:
@@ -117,11 +138,3 @@ def test_corrections_are_statsmodels_and_leave_gaps() -> None:
     # Holm by hand.
     assert statistics.holm(p)[:2] == pytest.approx([0.004, 0.09])
     assert statistics.holm([]) == []
-
-
-def test_normal_p_is_that_of_a_z_test() -> None:
-    samples = np.concatenate([[[0.3, 0.0, 0.2]], CHANCE.normal(0.3, 0.1, (5000, 3)) * [1, 1, 0] + [0, 0, 0.2]])
-    p = statistics.normal_p(samples)
-    assert p[0] == pytest.approx(2 * norm.sf(3), rel=0.3)
-    assert p[1] == 1
-    assert np.isnan(p[2])

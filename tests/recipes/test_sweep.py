@@ -14,8 +14,8 @@ from typing import Any
 import optuna
 import pytest
 import yaml
-
 from mlflow import MlflowClient
+
 from stemcell.tracking import store
 from stemcell.tracking.folder import RunFolder
 from tests.recipes.commands import Process, done, points, read, refused, snapshot, status, steps_written
