@@ -19,7 +19,7 @@ def command(
     experiment: Annotated[str, typer.Option(help="MLflow experiment that --filter looks in.")] = "stemcell",
     split: Annotated[str, typer.Option(help="Whose scores: train, dev or test.")] = "test",
     samples: Annotated[int, typer.Option(min=100, max=100_000, help="Bootstrap samples.")] = 2000,
-    margin: Annotated[float, typer.Option(min=0, help="Points below STL that count as no loss (H2).")] = 0.2,
+    margin: Annotated[float, typer.Option(help="Points below STL that count as no loss (H2).")] = 0.2,
     stem_kept: Annotated[int, typer.Option(min=1, max=5, help="Tasks that must keep a stem-cell head.")] = 4,
     stem_knows: Annotated[int, typer.Option(min=0, max=5, help="Tasks it must know labels of, untrained.")] = 2,
     ablate: Annotated[
@@ -44,8 +44,8 @@ def command(
     from stemcell.comparing.compare import Settings, compare_runs, verdicts_text
     from stemcell.errors import UserError
 
-    if not math.isfinite(margin):
-        raise UserError(f"margin is {margin}: it must be a number of points")
+    if not 0 <= margin < math.inf:
+        raise UserError(f"margin is {margin:g}: it must be 0 or more points, and finite")
     if not runs and condition is None:
         raise UserError("no runs: name run folders, a study's folder or MLflow ids, or give --filter")
     settings = Settings(split, samples, margin, stem_kept, stem_knows, published, ablate)

@@ -29,6 +29,9 @@ from stemcell.tracking.sync import send
 
 KIND = "comparison"
 """Tag ``kind`` of a comparison's record."""
+VERDICTS = ("claim", "encoder", "verdict", "reason")
+PRINTED = ("joint", "pruning", "probes-", "stem-", "ablation-")
+"""Tables, by the beginnings of their names, that are kept as Markdown and LaTeX too."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +168,8 @@ def _page(found: Comparison, stems: Sequence[str], settings: Settings) -> str:
     sources, tables = found.sources, found.tables
     seeds = sorted({run.seed for run in sources.runs if run.tasks})
     about = [
-        f"{len(sources.runs)} runs, {len(sources.encoders)} encoders, seeds {', '.join(map(str, seeds))}; "
+        f"{len(sources.runs)} runs; encoders {', '.join(map(short, sources.encoders))}; "
+        f"seeds {', '.join(map(str, seeds))}; "
         f"{sources.split} of the corpus {str(sources.runs[0].folder.tags.get('corpus', ''))[:12]}.",
         f"Intervals are of 95%: the error of sentences from {settings.samples} bootstrap samples, the same for all "
         "runs, and that of seeds by Student's t, which makes two seeds' intervals wide. P-values are two-sided.",
@@ -219,7 +223,8 @@ def _write(out: Path, found: Comparison, settings: Settings, overwrite: bool) ->
         with disk_errors(out):
             folder = RunFolder.create(partial, config, tags)
             for name, table in found.tables.items():
-                for file, content in table.files(name).items():
+                files = table.files(name) if name.startswith(PRINTED) else {f"{name}.csv": table.csv()}
+                for file, content in files.items():
                     folder.artifact(f"tables/{file}", content)
             folder.artifact("report.html", found.page)
             rows = [[v.claim, short(v.encoder), v.word, v.reason] for v in found.verdicts]
@@ -235,9 +240,6 @@ def _write(out: Path, found: Comparison, settings: Settings, overwrite: bool) ->
         shutil.rmtree(partial, ignore_errors=True)
         raise
     return RunFolder(out)
-
-
-VERDICTS = ["claim", "encoder", "verdict", "reason"]
 
 
 def _put(partial: Path, out: Path) -> None:

@@ -12,6 +12,7 @@ from stemcell.comparing.overlaps import Masks, single_masks
 from stemcell.comparing.sources import PRETRAINED, Source, Sources, short
 from stemcell.comparing.statistics import LEVEL, holm
 from stemcell.corpora.layers import LAYERS
+from stemcell.errors import UserError
 from stemcell.files import intact
 from stemcell.tables import Cell, Table
 
@@ -28,8 +29,7 @@ class StemHeads:
         knows: by task, the labels that heads know beyond chance before training, [layers, heads] counts; none where the
             encoder was not probed as it is.
         mask: the stem-cell heads, [layers, heads] booleans; where ``knows`` is missing, those that are kept.
-        sure: share of bootstrap samples of seeds in which a head is kept in most seeds of enough tasks; NaN with one
-            seed a task.
+        sure: the probability that enough tasks keep it in most seeds (:func:`sureness`), [layers, heads].
     """
 
     kept: dict[str, np.ndarray]
@@ -48,9 +48,7 @@ class StemHeads:
         return [(int(layer), int(head)) for layer, head in np.argwhere(self.mask)]
 
 
-def stem_heads(
-    sources: Sources, encoder: str, kept_for: int = KEPT_FOR, knows: int = KNOWS, samples: int = 1000
-) -> StemHeads | None:
+def stem_heads(sources: Sources, encoder: str, kept_for: int = KEPT_FOR, knows: int = KNOWS) -> StemHeads | None:
     """The heads that most seeds of at least ``kept_for`` single-task pruned models keep, and that know labels of tasks.
 
     Dynamic pruning counts where there are such runs, static otherwise. None where fewer than ``kept_for`` tasks have
@@ -66,7 +64,7 @@ def stem_heads(
     if probed is not None:
         known = known_labels(probed, sources.split)
         mask &= np.sum([count > 0 for count in known.values()], axis=0) >= knows
-    return StemHeads(shares, known, mask, _sureness(masks, kept_for, samples))
+    return StemHeads(shares, known, mask, sureness(masks, kept_for))
 
 
 def known_labels(source: Source, split: str) -> dict[str, np.ndarray]:
@@ -81,6 +79,9 @@ def known_labels(source: Source, split: str) -> dict[str, np.ndarray]:
     from scipy.stats import norm
 
     folder = source.folder.path / "artifacts" / "probe" / split
+    for name in ("probe.parquet", "probe-labels.csv"):
+        if not (folder / name).is_file():
+            raise UserError(f"{folder / name}: missing; copy the folder again, whole, or probe {source.name} again")
     with intact(folder / "probe.parquet"):
         cells = pd.read_parquet(io.BytesIO((folder / "probe.parquet").read_bytes()))
     with intact(folder / "probe-labels.csv"):
@@ -116,7 +117,7 @@ def known_labels(source: Source, split: str) -> dict[str, np.ndarray]:
 def stem_table(found: StemHeads, encoder: str) -> Table:
     """The stem-cell heads, the surest first; layers and heads from 1."""
     rows: list[list[Cell]] = []
-    for layer, head in sorted(found.heads, key=lambda place: (-np.nan_to_num(found.sure[place]), place)):
+    for layer, head in sorted(found.heads, key=lambda place: (-found.sure[place], place)):
         cells: list[Cell] = [f"{layer + 1}-{head + 1}", float(100 * found.sure[layer, head])]
         cells += [float(100 * share[layer, head]) for share in found.kept.values()]
         cells += [int(count[layer, head]) for count in found.knows.values()]
@@ -124,17 +125,25 @@ def stem_table(found: StemHeads, encoder: str) -> Table:
     header = ["head", "sure, %", *(f"{task.upper()} keeps, % of seeds" for task in found.kept)]
     header += [f"{task.upper()} labels known" for task in found.knows]
     name = "Stem-cell heads" if found.probed else "Heads kept for most tasks (the encoder was not probed as it is)"
-    note = "Sure: share of bootstrap samples of seeds in which most seeds of enough tasks keep the head."
+    note = "Sure: the probability that enough tasks keep the head in most of all seeds, by what these seeds do."
     return Table(f"{name}, {short(encoder)}: {len(rows)} of {found.mask.size}", header, rows, digits=0, notes=[note])
 
 
-def _sureness(masks: Masks, kept_for: int, samples: int) -> np.ndarray:
+def sureness(masks: Masks, kept_for: int) -> np.ndarray:
+    """The probability that so many tasks keep a head in most of all seeds there could be, [layers, heads].
+
+    Of k of n seeds that keep it, and no opinion beforehand, the share of all seeds that do has a beta distribution
+    (k + 1, n - k + 1). Unlike a bootstrap it does not take two seeds of two for a certainty. Tasks are independent.
+    """
+    from scipy.stats import beta
+
     shape = next(iter(masks.values()))[0].shape
-    if all(len(own) == 1 for own in masks.values()):
-        return np.full(shape, np.nan)
-    rng = np.random.default_rng(0)
-    tasks = np.zeros((samples, *shape))
+    # Probabilities that 0, 1, 2 … tasks keep it.
+    tasks = np.zeros((len(masks) + 1, *shape))
+    tasks[0] = 1
     for own in masks.values():
-        drawn = rng.integers(len(own), size=(samples, len(own)))
-        tasks += np.stack(own)[drawn].mean(1) > 0.5
-    return (tasks >= kept_for).mean(0)
+        count = np.sum(own, axis=0)
+        most = beta.sf(0.5, count + 1, len(own) - count + 1)
+        tasks[1:] = tasks[1:] * (1 - most) + tasks[:-1] * most
+        tasks[0] *= 1 - most
+    return tasks[kept_for:].sum(0)

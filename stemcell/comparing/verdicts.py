@@ -123,7 +123,11 @@ def differences_table(title: str, found: Sequence[Difference], gone: dict[str, f
         cells += [_p(effect.p), _p(p), _p(each.permuted), _p(q)]
         rows.append(cells + ([gone.get(each.task)] if gone is not None else []))
     header = ["model", "task", "seeds", "difference", "low", "high", "p", "p Holm", "p permuted", "p permuted, Holm"]
-    return Table(title, header + (["heads gone, %"] if gone is not None else []), rows)
+    note = (
+        "p: of seeds and sentences, for models trained alike; p permuted: of sentences alone, for these very runs. "
+        "Holm: corrected for all rows of the table."
+    )
+    return Table(title, header + (["heads gone, %"] if gone is not None else []), rows, notes=[note])
 
 
 def few(found: dict[str, Difference | None], what: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from stemcell.config import from_dict, to_dict
 from stemcell.corpora.layers import LAYERS
@@ -66,14 +67,44 @@ def counts(task: str, share: float, size: int, chance: np.random.Generator) -> n
     return np.stack([right, gold] if task in ("pos", "dep") else [right, gold, gold], 1)
 
 
-def pretrained(path: Path, probes: Mapping[str, Any], encoder: str = "minilm", split: str = "test") -> RunFolder:
-    """The probes of an encoder as it is."""
+def pretrained(
+    path: Path,
+    probes: Mapping[str, Any],
+    encoder: str = "minilm",
+    split: str = "test",
+    heads: tuple[int, int] = (6, 12),
+) -> RunFolder:
+    """The probes of an encoder as it is, all of whose heads are alike."""
     tags = {"kind": "probe", "encoder": encoder, "mode": "pretrained", "corpus": CORPUS}
     folder = RunFolder.create(path, {"target": encoder, "data": "corpus", "split": split}, tags)
     keep_probes(folder, split, probes)
+    rows = [
+        (*name.split("/"), label, layer + 1, head + 1, 40, score, score - 0.05, score + 0.05, score - 0.2, 0.2)
+        for name, scores in probes.items()
+        for label, score in scores.items()
+        for layer, head in np.ndindex(*heads)
+    ]
+    names = ["task", "mode", "label", "layer", "head", "count", "score", "low", "high", "control", "selectivity"]
+    keep_heads(folder, pd.DataFrame(rows, columns=names), split=split)
     folder.set_status("FINISHED")
     folder.release()
     return folder
+
+
+def keep_heads(
+    folder: RunFolder,
+    cells: pd.DataFrame,
+    baselines: Mapping[str, tuple[float, float]] | None = None,
+    split: str = "test",
+) -> None:
+    """Write every head's scores, and labels' scores of the most frequent label and of an untrained encoder."""
+    buffer = io.BytesIO()
+    cells.to_parquet(buffer, index=False)
+    folder.artifact(f"probe/{split}/probe.parquet", buffer.getvalue())
+    rows = cells[["task", "label", "mode"]].drop_duplicates()
+    for place, name in enumerate(("baseline_score", "untrained_score")):
+        rows[name] = [(baselines or {}).get(label, (0.0, np.nan))[place] for label in rows["label"]]
+    folder.artifact(f"probe/{split}/probe-labels.csv", rows.to_csv(index=False))
 
 
 def keep_probes(folder: RunFolder, split: str, probes: Mapping[str, Any]) -> None:
