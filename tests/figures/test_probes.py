@@ -10,7 +10,7 @@ from stemcell.figures.names import place_names
 
 
 def test_names_never_overlap_and_the_missing_ones_are_counted():
-    figure = new_figure(5, 3, "crowded")
+    figure = new_figure(1.5, 1.0, "crowded")
     axes = figure.subplots()
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
