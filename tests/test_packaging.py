@@ -161,7 +161,7 @@ def test_the_wheel_holds_the_package_alone(tmp_path: Path) -> None:
         assert "License-Expression: Apache-2.0" in content.read(metadata).decode()
     assert {name.partition("/")[0] for name in names} == {"stemcell", f"stemcell-{PROJECT['version']}.dist-info"}
     modules = {name for name in names if name.startswith("stemcell/")}
-    sweeps = {f"stemcell/{name}" for name in files if re.fullmatch(r"sweeps/[\w-]+\.yaml", name)}
-    assert len(sweeps) > 4
+    sweeps = {f"stemcell/{name}" for name in files if re.fullmatch(r"sweeps/(studies/)?[\w-]+\.yaml", name)}
+    assert len(sweeps) > 7
     assert modules == {name for name in files if name.startswith("stemcell/")} | sweeps
     assert any(name.endswith("licenses/LICENSE") for name in names)

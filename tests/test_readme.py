@@ -22,6 +22,7 @@ from stemcell.cli.options import resolve
 from stemcell.config import FIELDS, flag, from_dict
 from stemcell.corpora import folder as folders
 from stemcell.encoders import names
+from stemcell.studying.reading import read_study
 from stemcell.tasks import NAMES as TASKS
 from stemcell.tasks import task as find_task
 from tests.recipes.commands import Result, points, stemcell
@@ -40,6 +41,9 @@ NOT_RUN = {
     "stemcell data ewt": "needs the network, or the repositories",
     "stemcell data ontonotes": "needs a release of OntoNotes",
     "java": "needs Stanford's parser",
+    "stemcell study stl-mtl --workers 2": "takes minutes; tests/recipes/test_study.py makes smaller ones",
+    "stemcell study pruning": "needs that corpus",
+    "stemcell study probes": "needs that corpus, and the hub's weights",
 }
 """Commands by their beginning, and why they are not run here."""
 TOLD = (Path("runs/mtl5"), Path("runs/pos-dp"))
@@ -99,7 +103,7 @@ def test_every_command_parses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     (config,) = blocks("yaml")
     Path("con-srl.yaml").write_text(config)
     parsed = [parse(given) for command in commands() if (given := arguments(command)) is not None]
-    trained = [parameters for parameters in parsed if "encoder" in parameters]
+    trained = [parameters for parameters in parsed if "decoder_lr" in parameters]
     for parameters in trained:
         flags = {name: parameters[name] for name in FIELDS if parameters[name] is not None}
         resolve(flags, parameters.get("config"))
@@ -136,6 +140,12 @@ def test_the_configuration_file_is_one() -> None:
     (text,) = blocks("yaml")
     config = from_dict(yaml.safe_load(text))
     assert config.tasks == ("con", "srl")
+
+
+def test_the_study_is_one(tmp_path: Path) -> None:
+    (text,) = [block for block in blocks("text") if block.startswith("models:")]
+    (tmp_path / "mine.yaml").write_text(text)
+    assert len(read_study(tmp_path / "mine.yaml").runs) == 3 * (5 + 1 + 5 + 5)
 
 
 def test_the_encoders_are_all_there() -> None:

@@ -9,7 +9,22 @@ import sys
 import typer
 
 import stemcell
-from stemcell.cli import compare, data, doctor, evaluate, export, gates, predict, probe, sweep, sync, train, ui
+from stemcell.cli import (
+    attention,
+    compare,
+    data,
+    doctor,
+    evaluate,
+    export,
+    gates,
+    predict,
+    probe,
+    study,
+    sweep,
+    sync,
+    train,
+    ui,
+)  # fmt: skip
 from stemcell.errors import UserError
 
 app = typer.Typer(
@@ -26,6 +41,8 @@ app.command("predict")(predict.command)
 app.command("gates")(gates.command)
 app.command("export")(export.command)
 app.command("probe")(probe.command)
+app.command("attention")(attention.command)
+app.command("study")(study.command)
 app.command("sweep")(sweep.command)
 app.command("compare")(compare.command)
 app.add_typer(data.app, name="data")

@@ -23,7 +23,7 @@ def command(
     from stemcell.tracking.folder import find_run
     from stemcell.tracking.sync import parts, sync
 
-    found = [find_run(name) for name in runs]
+    found = [find_run(name, sweeps=True) for name in runs]
     for folder in [part for run in found for part in (run, *parts(run))]:
         sent = sync(folder)
         missing = sent.points or sent.files

@@ -31,9 +31,9 @@ def gate_map(values_by_set: Mapping[str, np.ndarray], masks: Mapping[str, np.nda
         title: of the whole figure.
     """
     shape = next(iter(values_by_set.values())).shape
-    figure, grid = _figure(len(values_by_set), shape, title)
+    figure, grid = map_grid(len(values_by_set), shape, title)
     for axes, (name, values) in zip(grid, values_by_set.items(), strict=True):
-        _cells(axes, _grey(values))
+        paint_cells(axes, _grey(values))
         for layer, head in zip(*np.nonzero((values > 0) & (values < 1)), strict=True):
             text = f"{values[layer, head]:.2f}".lstrip("0")
             # A gate of .997 is neither open nor "1.00".
@@ -81,8 +81,8 @@ def three_runs(masks: Mapping[str, np.ndarray], title: str) -> Figure:
         red, green, blue = (1.0 - bit for bit in pattern)
         patches.append(Patch(facecolor=(red, green, blue), edgecolor=INK, linewidth=0.5, label=f"{meaning}: {count}"))
     longest = max(len(str(patch.get_label())) for patch in patches)
-    figure, (axes,) = _figure(1, masks[first].shape, title, beside=0.6 + 0.07 * longest)
-    _cells(axes, overlay(list(masks.values())))
+    figure, (axes,) = map_grid(1, masks[first].shape, title, beside=0.6 + 0.07 * longest)
+    paint_cells(axes, overlay(list(masks.values())))
     figure.legend(handles=patches, loc="outside right center", fontsize=8, frameon=False)
     return figure
 
@@ -94,9 +94,9 @@ def overlay(masks: Sequence[np.ndarray]) -> np.ndarray:
 
 def average(values: Sequence[np.ndarray], title: str) -> Figure:
     """The mean gate over several maps, [layers, heads] each: white where all are closed, black where all are open."""
-    figure, (axes,) = _figure(1, values[0].shape, title, beside=0.8)
-    _cells(axes, _grey(np.mean(values, axis=0)))
-    _bar(figure, axes, "Greys", "mean gate")
+    figure, (axes,) = map_grid(1, values[0].shape, title, beside=0.8)
+    paint_cells(axes, _grey(np.mean(values, axis=0)))
+    colour_bar(figure, axes, "Greys", "mean gate")
     return figure
 
 
@@ -110,7 +110,7 @@ def layers(masks: Mapping[str, Sequence[np.ndarray]], title: str) -> Figure:
     depth, width = next(iter(masks.values()))[0].shape
     columns = min(5, len(masks))
     rows = -(-len(masks) // columns)
-    figure = _new(columns * 2.0, rows * (depth * 0.16 + 0.9) + 0.5, title)
+    figure = new_figure(columns * 2.0, rows * (depth * 0.16 + 0.9) + 0.5, title)
     panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
     places = np.arange(1, depth + 1)
     for axes, (name, runs) in zip(panels, masks.items(), strict=False):
@@ -150,7 +150,7 @@ def overlaps(names: Sequence[str], pairs: Mapping[tuple[str, str], Overlap], tit
             shades[j, i] = pair.jaccard
             texts[j, i] = f"{pair.jaccard:.2f}\n{pair.both} / {pair.expected:.1f}\n{probability(pair.at_least)}"
             texts[i, i], texts[j, j] = f"{pair.first}\nkept", f"{pair.second}\nkept"
-    figure = _new(size * 0.95 + 2.2, size * 0.75 + 1.8, title)
+    figure = new_figure(size * 0.95 + 2.2, size * 0.75 + 1.8, title)
     axes = figure.subplots()
     axes.imshow(shades, cmap="Blues", vmin=0, vmax=1, aspect="auto")
     for (row, column), text in texts.items():
@@ -164,7 +164,7 @@ def overlaps(names: Sequence[str], pairs: Mapping[tuple[str, str], Overlap], tit
     axes.set_yticks(range(size), labels, fontsize=8)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-    _bar(figure, axes, "Blues", "Jaccard")
+    colour_bar(figure, axes, "Blues", "Jaccard")
     heads = next(iter(pairs.values())).heads
     note = f"Jaccard; heads in common / expected by chance; p of at least as many ({heads} heads)"
     figure.supxlabel(textwrap.fill(note, int(figure.get_figwidth() * 13)), fontsize=7)
@@ -200,7 +200,8 @@ def save(figure: Figure, folder: Path, name: str) -> list[Path]:
     return paths
 
 
-def _new(width: float, height: float, title: str) -> Figure:
+def new_figure(width: float, height: float, title: str) -> Figure:
+    """An empty figure of so many inches, to be drawn without a window."""
     # Not pyplot: nothing global, no window, whatever the machine has.
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -213,12 +214,12 @@ def _new(width: float, height: float, title: str) -> Figure:
     return figure
 
 
-def _figure(count: int, shape: tuple[int, ...], title: str, beside: float = 0.0) -> tuple[Figure, list[Axes]]:
+def map_grid(count: int, shape: tuple[int, ...], title: str, beside: float = 0.0) -> tuple[Figure, list[Axes]]:
     """A figure for so many maps of [layers, heads] and so many inches beside them; and where the maps go."""
     columns = min(COLUMNS, count)
     rows = -(-count // columns)
     width, height = shape[1] * CELL + MARGIN, shape[0] * CELL + MARGIN
-    figure = _new(max(columns * width + beside, 4.0), rows * height + 0.4, title)
+    figure = new_figure(max(columns * width + beside, 4.0), rows * height + 0.4, title)
     grid = list(figure.subplots(rows, columns, squeeze=False).ravel())
     for axes in grid[count:]:
         axes.set_visible(False)
@@ -229,7 +230,7 @@ def _grey(values: np.ndarray) -> np.ndarray:
     return np.repeat(1 - np.clip(values, 0, 1)[..., None], 3, axis=-1)
 
 
-def _cells(axes: Axes, colours: np.ndarray) -> None:
+def paint_cells(axes: Axes, colours: np.ndarray) -> None:
     """Paint [layers, heads, 3] with numbers from 1 and lines between the cells."""
     depth, width, _ = colours.shape
     axes.imshow(colours, origin="lower", interpolation="nearest")
@@ -244,7 +245,8 @@ def _cells(axes: Axes, colours: np.ndarray) -> None:
     axes.set_ylabel("layer", fontsize=8)
 
 
-def _bar(figure: Figure, axes: Axes, colours: str, label: str) -> None:
+def colour_bar(figure: Figure, axes: Axes | list[Axes], colours: str, label: str) -> None:
+    """A bar from 0 to 1 beside the axes."""
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 

@@ -31,8 +31,9 @@ def probe_target(
 ) -> Probed:  # fmt: skip
     """Probe an encoder, a run or an export, and keep what is found; on all processes together.
 
-    A run that is probed on its own corpus keeps it in its folder (:func:`keep`); whatever else is probed has a record
-    of its own, which is ``out``. MLflow has a copy of either.
+    A run that is probed on its own corpus keeps it in its folder (:func:`keep`), and its centroids are those of the
+    sentences that it was trained on; whatever else is probed has a record of its own, which is ``out``. MLflow has a
+    copy of either.
 
     Args:
         target: name of an encoder, or a run or an export.
@@ -46,38 +47,45 @@ def probe_target(
     run = _run(target)
     corpus = _corpus(run, target, data)
     own = run is not None and corpus.fingerprint == run.tags.get("corpus")
+    if own and run is not None:
+        settings["train_limit"] = run.config["train_limit"]
     if rank() == 0:
         _check(out, own, overwrite)
     from_main(None)
     found = probe_all(target, corpus, tasks, split=split, **settings)
     if rank() == 0:
+        from stemcell.atlas.page import atlas_page
+
+        height = settings.get("con_height", 3)
+        atlas = atlas_page(f"{Path(target).name}, {split}", found, corpus[split], height)
         if own and run is not None:
-            keep(run, found, split)
+            keep(run, found, atlas, split)
             send(run)
         elif out is not None:
-            _record(out, target, corpus, found, split, overwrite)
+            _record(out, target, corpus, found, atlas, split, overwrite)
         if out is not None:
-            write_files(out, found)
+            write_files(out, found, atlas)
     from_main(None)
     return found
 
 
 def probe_run(folder: Path, split: str = "test") -> None:
-    """Probe a run for the labels of its own tasks on its own corpus, and keep what is found in its folder.
+    """Probe a run for the labels of its own tasks on its own corpus at its precision; its folder keeps what is found.
 
     Raises:
         UserError: as :func:`probe_target`.
     """
-    probe_target(str(folder), split=split, tasks=RunFolder(folder).config["tasks"])
+    config = RunFolder(folder).config
+    probe_target(str(folder), split=split, tasks=config["tasks"], precision=config["precision"])
 
 
-def probe_encoder(encoder: str, data: Path, out: Path, split: str = "test") -> None:
+def probe_encoder(encoder: str, data: Path, out: Path, split: str = "test", train_limit: int = 0) -> None:
     """Probe an encoder as it is, with untrained ones beside it; ``out`` becomes the record.
 
     Raises:
         UserError: as :func:`probe_target`.
     """
-    probe_target(encoder, data, out, split=split, baseline="untrained")
+    probe_target(encoder, data, out, split=split, baseline="untrained", train_limit=train_limit)
 
 
 def files(found: Probed) -> dict[str, bytes]:
@@ -108,31 +116,36 @@ def files(found: Probed) -> dict[str, bytes]:
     }
 
 
-def write_files(folder: Path, found: Probed) -> None:
-    """Write ``probe.csv`` and all but the samples of :func:`files`, each whole or not at all.
+def write_files(folder: Path, found: Probed, atlas: str) -> None:
+    """Write ``probe.csv``, ``atlas.html``, figures and all but the samples of :func:`files`, each whole or not at all.
 
     Raises:
         UserError: if the folder cannot be written.
     """
+    from stemcell.figures.probes import write_figures
+
     with disk_errors(folder):
+        write_atomic(folder / "atlas.html", atlas)
         write_atomic(folder / "probe.csv", found.cells.to_csv(index=False))
         for name, content in files(found).items():
             if name != "samples.npz":
                 write_atomic(folder / name, content)
+    write_figures(folder / "figures", found.cells, found.labels)
 
 
-def keep(folder: RunFolder, found: Probed, split: str) -> None:
+def keep(folder: RunFolder, found: Probed, atlas: str, split: str) -> None:
     """Keep what was found of a split in a run's folder: files as artifacts, tables, and means over labels as results.
 
     ::
 
-        artifacts/probe/SPLIT/*             :func:`files`
+        artifacts/probe/SPLIT/*             :func:`files`, and atlas.html
         tables/probe/SPLIT.json             every label and head
         tables/probe-labels/SPLIT.json      of every label the best head
         results.jsonl                       final/SPLIT/probe/TASK/MODE/score and /selectivity
     """
     for name, content in files(found).items():
         folder.artifact(f"probe/{split}/{name}", content)
+    folder.artifact(f"probe/{split}/atlas.html", atlas)
     for name, table in (("probe", found.cells), ("probe-labels", found.labels)):
         folder.table(f"{name}/{split}", list(table.columns), _rows(table))
     folder.result(split, _means(found.labels))
@@ -170,7 +183,7 @@ def _check(out: Path | None, own: bool, overwrite: bool) -> None:
         raise UserError(f"{out}: not empty; name another folder with --out, or replace its tables with --overwrite")
 
 
-def _record(out: Path, target: str, corpus: Corpus, found: Probed, split: str, overwrite: bool) -> None:
+def _record(out: Path, target: str, corpus: Corpus, found: Probed, atlas: str, split: str, overwrite: bool) -> None:
     """Make ``out`` a run folder that is of probes alone."""
     config = {
         "target": target if target in NAMES else str(Path(target).absolute()),
@@ -180,7 +193,7 @@ def _record(out: Path, target: str, corpus: Corpus, found: Probed, split: str, o
     }
     tags = {"kind": KIND, "encoder": target, "mode": "pretrained", "corpus": corpus.fingerprint}
     folder = RunFolder.create(out, config, tags, overwrite=overwrite)
-    keep(folder, found, split)
+    keep(folder, found, atlas, split)
     folder.set_status("FINISHED")
     folder.release()
     send(folder)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -78,13 +79,14 @@ def probe(
 
 def probe_all(
     model: Any, corpus: Splits | Path | str, tasks: Sequence[str] | None = None, *, split: str = "test",
-    samples: int = 200, baseline: str | None = None, con_height: int | None = 3, sentences: int = 32,
-    tokens: int = 2048, precision: str = "no",
+    samples: int = 200, baseline: str | None = None, con_height: int | None = 3, train_limit: int = 0,
+    sentences: int = 32, tokens: int = 2048, precision: str = "no",
 ) -> Probed:  # fmt: skip
     """As :func:`probe`, but all that was found; on all processes together.
 
     Args:
         baseline: ``untrained`` to probe the same architecture with random weights too, three times.
+        train_limit: centroids of ``train-split`` are those of each task's first sentences, so many; of all if 0.
         con_height: of the constituents that are asked for: 3 are parents of preterminals only; all if None.
         sentences: in a batch at most.
         tokens: subtokens in a batch at most.
@@ -124,7 +126,7 @@ def probe_all(
         _say(f"nothing to probe for {', '.join(empty)}: the {split} sentences have no labels of it")
     if not probes:
         raise UserError(f"the {split} sentences have no labels at all; choose other tasks or another split")
-    train = None if split == "train" else _train(target, corpus, probes, labels, tags)
+    train = None if split == "train" else _train(target, corpus, probes, labels, tags, train_limit)
 
     seeds = SEEDS if baseline else ()
     passes = 1 + any(not isinstance(own, LinkProbe) for own in probes.values())
@@ -160,7 +162,7 @@ def _controlled(examples: Mapping[str, Iterable[Example]], tags: ControlTags | N
 
 def _train(
     target: MultiTaskModel, corpus: Splits, probes: Mapping[str, Probe], labels: Mapping[str, dict[str, int]],
-    tags: ControlTags | None,
+    tags: ControlTags | None, limit: int,
 ) -> Text | None:  # fmt: skip
     """The training sentences of the centroid probes; what is missing is said once."""
     wanted = {name: own for name, own in probes.items() if not isinstance(own, LinkProbe)}
@@ -169,6 +171,8 @@ def _train(
     except KeyError:
         layers = {}
     found = {task: layers[task] for task in wanted if len(layers.get(task, ()))}
+    if limit:
+        found = {task: list(islice(own, limit)) for task, own in found.items()}
     if missing := [task for task in wanted if task not in found and not task.endswith(CONTROL)]:
         _say(f"no train sentences for {', '.join(missing)}: probed with centroids of the same split alone")
     if not found:

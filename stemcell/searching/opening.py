@@ -94,6 +94,8 @@ def _open_alone(
             storage = open_storage(None, path / "study.journal")
         if found is None:
             found, made = _find_study(storage, sweep, plan, known, where, folder.id)
+        if not made and plan.storage:
+            study.await_announced(found)
         study.fill(found, plan.trials)
     except BaseException:
         if new:
@@ -102,8 +104,6 @@ def _open_alone(
             storage.delete_study(storage.get_study_id_from_name(plan.name))
         raise
     opened = Opened(folder, storage, found, lock)
-    if not made and plan.storage:
-        study.await_announced(found)
     opened.holds = hold(folder)
     if opened.holds:
         opened.in_mlflow = results.begin(folder)

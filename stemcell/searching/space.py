@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import stemcell
+from stemcell import home
 from stemcell.config import FIELDS, flag, from_dict
 from stemcell.errors import UserError, unknown
 
@@ -76,10 +76,7 @@ class Sweep:
 
 def shipped() -> dict[str, Path]:
     """The sweeps that come with stemcell, by name."""
-    package = Path(stemcell.__file__).parent
-    # In a wheel the folder lies in the package; in a checkout beside it.
-    folder = package / "sweeps" if (package / "sweeps").is_dir() else package.parent / "sweeps"
-    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+    return home.shipped()
 
 
 def find_sweep(name: str) -> Path:

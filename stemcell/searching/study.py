@@ -148,13 +148,13 @@ def make(storage: BaseStorage, name: str, sweep: Sweep, record: dict[str, Any]) 
 
 
 def announce(study: Study) -> None:
-    """Say that the parent run is in MLflow, as far as that answers."""
+    """Say that the study has its trials, and that the parent run is in MLflow, as far as that answers."""
     if "announced" not in study.user_attrs:
         study.set_user_attr("announced", True)
 
 
 def await_announced(study: Study) -> None:
-    """Wait for the machine that has made the study to say so, lest there be two parents; it may be dead, too."""
+    """Wait for the machine that has made the study to say so, lest trials or parents be doubled; it may be dead."""
     deadline = time.monotonic() + 60
     while "announced" not in study.user_attrs and time.monotonic() < deadline:
         time.sleep(0.2)

@@ -1,4 +1,4 @@
-"""What every trial imports, imported once: trials are forked from a process that has it, which spares them seconds."""
+"""What every run imports, imported once: runs are forked from a process that has it, which spares them seconds."""
 
 from __future__ import annotations
 
@@ -6,19 +6,26 @@ from importlib import import_module
 
 from stemcell.tracking import store
 
+# Transformers imports a family's module, and all that it needs, when a model of it is made.
+FAMILIES = ("bert", "roberta", "electra", "deberta")
 MODULES = (
+    "accelerate",
     "datasets",
     "evaluate",
     "matplotlib.pyplot",
     "mlflow",
     "mlflow.store.tracking.sqlalchemy_workspace_store",
+    "rich.table",
+    "scipy.stats",
     "sqlalchemy.dialects.sqlite",
-    "rich.console",
     "torch",
-    "transformers.models.bert.modeling_bert",
-    "accelerate",
+    *(f"transformers.models.{family}.modeling_{family}" for family in FAMILIES),
+    "stemcell.analysis.pipeline",
     "stemcell.encoders.load",
     "stemcell.encoders.tiny",
+    "stemcell.heads.export",
+    "stemcell.probing.run",
+    "stemcell.tracking.sync",
     "stemcell.tracking.tracker",
     "stemcell.training.gating",
     "stemcell.training.loop",

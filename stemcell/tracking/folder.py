@@ -77,6 +77,7 @@ class RunFolder:
         *,
         overwrite: bool = False,
         parent: str | None = None,
+        around: bool = False,
         own_id: str | None = None,
     ) -> RunFolder:
         """Make a run folder, RUNNING, and hold it.
@@ -87,13 +88,14 @@ class RunFolder:
             tags: what runs are told apart by.
             overwrite: replace a run that is there.
             parent: the :attr:`id` of the run that this one is a part of, such as a study.
+            around: other runs may lie in the folder.
             own_id: the :attr:`id`, where another machine has made this run already.
 
         Raises:
             UserError: as :meth:`check_free`, or if the folder cannot be written.
         """
         path = path.absolute()
-        cls.check_free(path, overwrite)
+        cls.check_free(path, overwrite, around)
         if overwrite and is_run(path):
             before = cls(path).hold()
             _remove(path)
@@ -103,7 +105,7 @@ class RunFolder:
         lock = RunLock(path)
         lock.hold()
         # Another process may have been quicker.
-        cls.check_free(path)
+        cls.check_free(path, around=around)
         record = {
             "format": FORMAT,
             "id": own_id or uuid.uuid4().hex,
@@ -125,8 +127,8 @@ class RunFolder:
         return folder
 
     @staticmethod
-    def check_free(path: Path, overwrite: bool = False) -> None:
-        """Check that a run may be made here.
+    def check_free(path: Path, overwrite: bool = False, around: bool = False) -> None:
+        """Check that a run may be made here, ``around`` other runs if that is asked for.
 
         Raises:
             UserError: if a run is there and ``overwrite`` was not asked for, or is being written; or if anything else
@@ -140,7 +142,7 @@ class RunFolder:
             if not overwrite:
                 state = "a finished run" if status.status == "FINISHED" else f"an unfinished run ({status.status})"
                 raise UserError(f"{path}: already holds {state}; go on with --resume, or replace it with --overwrite")
-        elif path.exists() and (not path.is_dir() or any(not entry.name.startswith(".") for entry in path.iterdir())):
+        elif path.exists() and (not path.is_dir() or not all(_may_stay(entry, around) for entry in path.iterdir())):
             raise UserError(f"{path}: already there and not a run folder, so it stays; name another one with --out")
 
     @property
@@ -259,12 +261,20 @@ def is_run(path: Path) -> bool:
     return (path / "run.json").is_file()
 
 
-def find_run(name: str) -> RunFolder:
+def find_run(name: str, sweeps: bool = False) -> RunFolder:
     """The run of a name: its folder, its folder's name in the run home, or its id in MLflow.
 
     Raises:
-        UserError: if there is none; says where it was looked for and which one is near.
+        UserError: if there is none; says where it was looked for and which one is near. Or if it is a sweep, and
+            ``sweeps`` are not asked for.
     """
+    run = _find(name)
+    if run.tags.get("kind") == "sweep" and not sweeps:
+        raise UserError(f"{name}: a sweep, which is no model; name one of its trials, as {run.path}/trials/trial-000")
+    return run
+
+
+def _find(name: str) -> RunFolder:
     for path in (Path(name), home() / "runs" / name):
         if is_run(path):
             return RunFolder(path)
@@ -278,6 +288,10 @@ def find_run(name: str) -> RunFolder:
     state = "not a run folder (it has no run.json)" if Path(name).exists() else "no such run folder"
     hint = f"did you mean {near[0]}?" if near else "give a run's folder, its name there, or its MLflow id"
     raise UserError(f"{name}: {state}, and none of that name in {home() / 'runs'}; {hint}")
+
+
+def _may_stay(entry: Path, around: bool) -> bool:
+    return entry.name.startswith(".") or (around and is_run(entry))
 
 
 def _remove(path: Path) -> None:

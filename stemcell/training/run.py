@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from stemcell.config import FIELDS, PRECISIONS, RunConfig, from_dict, to_dict, write_yaml
+from stemcell.config import FIELDS, PRECISIONS, RunConfig, from_dict, mode, run_name, to_dict, write_yaml
 from stemcell.corpora.layers import LAYERS, SPLITS
 from stemcell.errors import UserError, unknown
 from stemcell.home import home
@@ -35,7 +35,7 @@ def start_run(config: RunConfig, overwrite: bool = False, parent: str | None = N
     if config.data:
         # A run is resumed and scored from other working directories too.
         config = dataclasses.replace(config, data=str(Path(config.data).absolute()))
-    path = Path(config.out) if config.out else home() / "runs" / _name(config)
+    path = Path(config.out) if config.out else home() / "runs" / run_name(config)
     if overwrite and config.from_run and path.resolve() == Path(config.from_run).resolve():
         raise UserError(f"{path}: --from starts from this run, so it is not replaced; name another folder with --out")
     if rank() == 0:
@@ -232,23 +232,12 @@ def make_accelerator(precision: str) -> Any:
         raise UserError(f"precision {precision} does not work here ({error}); use --precision no or bf16") from None
 
 
-def _name(config: RunConfig) -> str:
-    tasks = "mtl5" if len(config.tasks) == 5 else "-".join(config.tasks)
-    return f"{Path(config.encoder).name}-{tasks}{_pruning(config)}-seed{config.seed}"
-
-
-def _pruning(config: RunConfig) -> str:
-    """How a run's mode says that heads are pruned: the paper's SP and DP."""
-    kind = {"no": "", "static": "-sp", "dynamic": "-dp"}[config.prune]
-    return f"{kind}-per-task" if kind and config.gates == "per-task" else kind
-
-
 def _tags(config: RunConfig, fingerprint: str) -> dict[str, str]:
     packages = ("stemcell", "torch", "transformers", "accelerate", "mlflow", "datasets")
     return {
         "encoder": config.encoder,
         "tasks": ",".join(config.tasks),
-        "mode": ("stl" if len(config.tasks) == 1 else f"mtl-{len(config.tasks)}") + _pruning(config),
+        "mode": mode(config),
         "seed": str(config.seed),
         "corpus": fingerprint,
         "git_commit": _git_commit(),

@@ -89,7 +89,7 @@ def test_runs_that_are_not_ready(tmp_path: Path) -> None:
     assert "no such run folder" in refused(tmp_path / "nothing")
     folder = RunFolder.create(tmp_path / "sweep", {}, {"kind": "sweep"})
     folder.set_status("FINISHED")
-    assert "a sweep, not a trained run" in refused(tmp_path / "sweep")
+    assert "a sweep, which is no model" in refused(tmp_path / "sweep")
 
 
 def test_a_study_gives_what_it_has(tmp_path: Path) -> None:

@@ -37,3 +37,12 @@ def trained(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     done("train", "--data", corpus, "--out", run, *TRAINED)
     done("evaluate", run)
     return run
+
+
+@pytest.fixture(scope="session")
+def across(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished study over the four tiny encoders: the runs that a comparison across encoders is of; to look at."""
+    folder = tmp_path_factory.mktemp("studies")
+    file = Path(__file__).with_name("across.yaml")
+    done("study", file, "--data", corpus, "--out", folder, "--workers", 2)
+    return folder / "across"

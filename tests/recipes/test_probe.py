@@ -32,7 +32,7 @@ def test_both_files_hold_the_table_that_python_gives(probed: Path, trained: Path
     frame = probe(load(str(trained)), str(corpus), split="dev", samples=20)
     pd.testing.assert_frame_equal(pd.read_parquet(probed / "probe.parquet"), frame, check_dtype=False)
     assert sorted(path.name for path in probed.iterdir()) == [
-        "probe-labels.csv", "probe-ranks.csv", "probe.csv", "probe.parquet",
+        "atlas.html", "figures", "probe-labels.csv", "probe-ranks.csv", "probe.csv", "probe.parquet",
     ]  # fmt: skip
     assert set(frame.task) == {"pos", "ner", "dep", "con", "srl"}
 

@@ -14,8 +14,8 @@ from typing import Any
 import optuna
 import pytest
 import yaml
-
 from mlflow import MlflowClient
+
 from stemcell.tracking import store
 from stemcell.tracking.folder import RunFolder
 from tests.recipes.commands import Process, done, points, read, refused, snapshot, status, steps_written
@@ -135,6 +135,8 @@ def test_two_workers_leave_everything_behind(sweep: list[Any], folder: Path, tmp
     assert f"Trial {best.number} of the sweep mtl-dp" in config.read_text("utf-8")
     done("train", "--config", config, "--out", tmp_path / "again")
     assert read(tmp_path / "again" / "artifacts" / "report.json")["dev_average"] == best.value
+
+    assert "a sweep, which is no model; name one of its trials" in refused("train", "--resume", folder)
 
     # Once more: nothing is done twice.
     before = {run: (run / "run.json").read_bytes() for run in runs(folder)}

@@ -166,7 +166,7 @@ def test_of_two_that_make_a_run_at_once_one_is_refused(tmp_path: Path, monkeypat
     first: list[RunFolder] = []
     real = RunFolder.check_free
 
-    def overtaken(path: Path, overwrite: bool = False) -> None:
+    def overtaken(path: Path, overwrite: bool = False, around: bool = False) -> None:
         real(path, overwrite)
         if not first:
             # The other one makes it after this one has looked.

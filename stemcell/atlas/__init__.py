@@ -1,0 +1,1 @@
+"""The head atlas: what each attention head of a probed model knows, as one page that needs nothing else."""
