@@ -42,6 +42,7 @@ NOT_RUN = {
     "stemcell data ontonotes": "needs a release of OntoNotes",
     "java": "needs Stanford's parser",
     "stemcell study stl-mtl --workers 2": "takes minutes; tests/recipes/test_study.py makes smaller ones",
+    "stemcell compare studies/small": "needs that study",
     "stemcell study pruning": "needs that corpus",
     "stemcell study probes": "needs that corpus, and the hub's weights",
 }
