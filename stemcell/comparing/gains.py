@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from stemcell import published
 from stemcell.comparing import statistics
-from stemcell.comparing.probes import Found
+from stemcell.comparing.probes import Found, read_baselines
 from stemcell.comparing.scores import MTL, pair
 from stemcell.comparing.sources import PRETRAINED, Source, Sources, short
 from stemcell.comparing.statistics import LEVEL, Estimate, estimate
@@ -105,6 +105,7 @@ def scores_table(sources: Sources, encoder: str, task: str, mode: str, with_publ
             columns[name] = own
     if not columns:
         return None
+    floor = baselines(sources, encoder)
     counts = {label: int(n) for own in columns.values() for one in own for label, n in zip(one.labels, one.count)}  # noqa: B905
     paper = published.probes(encoder, task) if with_published else None
     told = [m for m in paper.models if any(m in row for row in paper.scores.values())] if paper else []
@@ -113,19 +114,30 @@ def scores_table(sources: Sources, encoder: str, task: str, mode: str, with_publ
         cells: list[Cell] = [label, counts[label]]
         for own in columns.values():
             cells.append(measured([one.score[0, one.labels.index(label)] for one in own if label in one.labels]))
+        cells += [100 * value for value in floor.get((task, mode, label), (np.nan, np.nan))]
         if paper:
             cells += [paper.scores.get(label, {}).get(model) for model in told]
         rows.append(cells)
     mark = ", faulty" if paper and paper.fault else ""
-    header = ["label", "items", *columns, *(f"{model} (published{mark})" for model in told)]
-    notes = (
-        [f"Published numbers are of OntoNotes 5 test{f', and faulty: {paper.fault}' if paper.fault else ''}."]
-        if paper
-        else []
-    )
+    header = ["label", "items", *columns, "baseline", "untrained", *(f"{model} (published{mark})" for model in told)]
+    simple = "the best fixed offset" if mode == "link" else "the most frequent label"
+    notes = [f"Baseline: {simple}; untrained: the best head of encoders with random weights, where that was probed."]
+    if paper:
+        notes.append(
+            "Published numbers are of OntoNotes 5 test" + (f", and faulty: {paper.fault}." if paper.fault else ".")
+        )
     return Table(
         f"{task.upper()}, {mode}: best head of each label, per cent, {short(encoder)}", header, rows, notes=notes
     )
+
+
+def baselines(sources: Sources, encoder: str) -> dict[tuple[str, str, str], tuple[float, float]]:
+    """An encoder's, by task, mode and label; of its probes as it is or, where there are none, of any others."""
+    probed = [run for run in sources.runs if run.encoder == encoder and run.probes]
+    found: dict[tuple[str, str, str], tuple[float, float]] = {}
+    for run in sorted(probed, key=lambda run: bool(run.tasks)):
+        found = {**read_baselines(run.folder, sources.split), **found}
+    return found
 
 
 def gains_verdict(sources: Sources, encoder: str) -> Verdict:
@@ -161,7 +173,8 @@ def gains_verdict(sources: Sources, encoder: str) -> Verdict:
     else:
         word, reason = NOT_ENOUGH, f"The interval includes one half. {reason}"
     used = ", ".join(f"{task.upper()} {own.mode}" for task, own in found.items())
-    return Verdict("H4", encoder, word, reason, tables, effects, "share", 0.5, [f"Modes: {used}."])
+    notes = [f"Modes: {used}.", *_above_baselines(sources, encoder, found)]
+    return Verdict("H4", encoder, word, reason, tables, effects, "share", 0.5, notes)
 
 
 def below(*found: Gains) -> Estimate:
@@ -170,6 +183,28 @@ def below(*found: Gains) -> Estimate:
     if not gained.size:
         return estimate(np.full(1, np.nan))
     return statistics.mean_over_seeds(((gained < 0) + 0.5 * (gained == 0)).mean(2))
+
+
+def _above_baselines(sources: Sources, encoder: str, found: Mapping[str, Gains]) -> list[str]:
+    """How many labels' best heads know more than what needs no knowledge, before and after joint training."""
+    floor = baselines(sources, encoder)
+    said = []
+    for model in ("STL", MTL):
+        above = labels = 0
+        for task, own in found.items():
+            runs = sources.of(encoder, task.upper() if model == "STL" else model).values()
+            probed = [run.probes[task, own.mode] for run in runs if (task, own.mode) in run.probes]
+            for label, count in zip(own.labels, own.count, strict=True):
+                bars = [bar for bar in floor.get((task, own.mode, label), ()) if bar == bar]
+                scores = [each.score[0, each.labels.index(label)] for each in probed if label in each.labels]
+                if count >= LEAST and bars and scores:
+                    labels += 1
+                    above += bool(np.mean(scores) > max(bars))
+        if labels:
+            said.append(f"{above} of {labels} in {model}")
+    return (
+        [f"Labels whose best head is above the baseline and the untrained encoder: {'; '.join(said)}."] if said else []
+    )
 
 
 def _beyond_chance(found: Sequence[Gains]) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 from dataclasses import dataclass
 from zipfile import BadZipFile
@@ -57,3 +58,23 @@ def read_probes(run: RunFolder, split: str) -> Probes:
             return found
     except (BadZipFile, EOFError) as error:
         raise UserError(f"{path}: damaged ({error}); probe the run again") from None
+
+
+def read_baselines(run: RunFolder, split: str) -> dict[tuple[str, str, str], tuple[float, float]]:
+    """By task, mode and label: what needs no knowledge (the best fixed offset, the most frequent label), and the best
+    head of untrained encoders; NaN where there is no such thing, nothing where the run was not probed.
+
+    Raises:
+        UserError: if the file is damaged.
+    """
+    path = run.path / "artifacts" / "probe" / split / "probe-labels.csv"
+    if not path.is_file():
+        return {}
+    with intact(path), path.open(encoding="utf-8", newline="") as file:
+        return {
+            (row["task"], row["mode"], row["label"]): (
+                float(row["baseline_score"] or "nan"),
+                float(row["untrained_score"] or "nan"),
+            )
+            for row in csv.DictReader(file)
+        }

@@ -7,9 +7,10 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from stemcell.comparing.gains import gains, gains_table, gains_verdict
+from stemcell.comparing.gains import gains, gains_table, gains_verdict, scores_table
 from stemcell.comparing.overlaps import agreement, chance, overlap_verdict
 from stemcell.comparing.scores import Scores, joint_table, pruning_table
 from stemcell.comparing.sources import Sources, read_sources
@@ -301,3 +302,28 @@ def test_probes_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         np.savez(path, **{**stored, **change})
         with pytest.raises(UserError, match=reason):
             gains(sources(one, other), "minilm", "MTL-5", "pos", "link")
+
+
+def test_baselines_stand_beside_scores_and_are_counted(tmp_path: Path) -> None:
+    modes = {task: "link" if task in ("dep", "srl") else "train-split" for task in LAYERS}
+    before = world.pretrained(
+        tmp_path / "pre", {f"{task}/{mode}": {"A": 0.3, "B": 0.3} for task, mode in modes.items()}
+    )
+    frame = pd.read_parquet(before.path / "artifacts" / "probe" / "test" / "probe.parquet")
+    world.keep_heads(before, frame, {"A": (0.2, 0.7), "B": (0.1, np.nan)})
+    runs = [before]
+    for seed in (1, 2):
+        for task, mode in modes.items():
+            own = {f"{task}/{mode}": {"A": 0.8, "B": 0.8}}
+            runs.append(world.run(tmp_path / f"{task}-{seed}", (task,), seed, probes=own))
+        five = {f"{task}/{mode}": {"A": 0.6, "B": 0.6} for task, mode in modes.items()}
+        runs.append(world.run(tmp_path / f"mtl-{seed}", LAYERS, seed, probes=five))
+    found = sources(*runs)
+    table = scores_table(found, "minilm", "dep", "link")
+    assert table is not None
+    row = dict(zip(table.columns, table.rows[0], strict=True))
+    assert (row["label"], row["baseline"], row["untrained"]) == ("A", 20.0, 70.0)
+    assert "fixed offset" in table.notes[0]
+    verdict = gains_verdict(found, "minilm")
+    # The untrained encoder's best head knows A as well as MTL-5 does.
+    assert "10 of 10 in STL; 5 of 10 in MTL-5" in verdict.notes[1]

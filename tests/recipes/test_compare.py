@@ -98,8 +98,8 @@ def test_published_numbers_stand_beside_ours_and_faulty_ones_are_marked(tmp_path
     tables = tmp_path / "out" / "artifacts" / "tables"
     text = (tables / "probes-pos-train-split-bert.md").read_text()
     assert "stl (published)" in text
-    assert re.search(r"\| NN \| 40 \| 50\.00 \| 44\.11 \| 91\.44 ± 0\.89 \|", text)
-    assert re.search(r"\| ODD \| 40 \| 50\.00 \| – \|", text)
+    assert re.search(r"\| NN \| 40 \| 50\.00 \| – \| – \| 44\.11 \| 91\.44 ± 0\.89 \|", text)
+    assert re.search(r"\| ODD \| 40 \| 50\.00 \| – \| – \| – \|", text)
     faulty = (tables / "probes-pos-train-split-roberta.md").read_text()
     assert "stl (published, faulty)" in faulty
     assert "hid <s>" in faulty
