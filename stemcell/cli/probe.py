@@ -30,6 +30,7 @@ def command(
     batch_sentences: Annotated[int, typer.Option(min=1, help="Sentences in a batch at most.")] = 32,
     batch_tokens: Annotated[int, typer.Option(min=1, help="Subtokens in a batch at most.")] = 2048,
     precision: Annotated[str, typer.Option(help="Mixed precision: no, bf16 or fp16.")] = "no",
+    figures: Annotated[bool, typer.Option("--figures", help="Draw figures too, for a minute or two.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace tables that are there.")] = False,
 ) -> None:
     """Ask every attention head what it knows of every label; nothing is trained.
@@ -48,6 +49,8 @@ def command(
     from stemcell.probing.table import best_table
     from stemcell.training.processes import rank
 
+    if figures and out is None:
+        raise UserError("--figures needs a folder to draw them into: name one with --out")
     folders = _folders(out, targets)
     names = [name.strip() for name in tasks.split(",")] if tasks else None
     height = _height(con_height)
@@ -58,6 +61,7 @@ def command(
             folder,
             split=split,
             tasks=names,
+            figures=figures,
             overwrite=overwrite,
             samples=samples,
             baseline=baseline,

@@ -27,7 +27,7 @@ KIND = "probe"
 
 def probe_target(
     target: str, data: Path | None = None, out: Path | None = None, *, split: str = "test",
-    tasks: Sequence[str] | None = None, overwrite: bool = False, **settings: Any,
+    tasks: Sequence[str] | None = None, figures: bool = False, overwrite: bool = False, **settings: Any,
 ) -> Probed:  # fmt: skip
     """Probe an encoder, a run or an export, and keep what is found; on all processes together.
 
@@ -39,6 +39,7 @@ def probe_target(
         target: name of an encoder, or a run or an export.
         data: corpus folder; a run's own by default.
         out: folder for the files of :func:`write_files`; only a run on its own corpus may do without.
+        figures: draw them into ``out/figures``.
         settings: others of :func:`stemcell.probing.run.probe_all`.
 
     Raises:
@@ -65,6 +66,10 @@ def probe_target(
             _record(out, target, corpus, found, atlas, split, overwrite)
         if out is not None:
             write_files(out, found, atlas)
+            if figures:
+                from stemcell.figures.probes import write_figures
+
+                write_figures(out / "figures", found.cells, found.labels)
     from_main(None)
     return found
 
@@ -117,20 +122,17 @@ def files(found: Probed) -> dict[str, bytes]:
 
 
 def write_files(folder: Path, found: Probed, atlas: str) -> None:
-    """Write ``probe.csv``, ``atlas.html``, figures and all but the samples of :func:`files`, each whole or not at all.
+    """Write ``probe.csv``, ``atlas.html`` and all but the samples of :func:`files`, each whole or not at all.
 
     Raises:
         UserError: if the folder cannot be written.
     """
-    from stemcell.figures.probes import write_figures
-
     with disk_errors(folder):
         write_atomic(folder / "atlas.html", atlas)
         write_atomic(folder / "probe.csv", found.cells.to_csv(index=False))
         for name, content in files(found).items():
             if name != "samples.npz":
                 write_atomic(folder / name, content)
-    write_figures(folder / "figures", found.cells, found.labels)
 
 
 def keep(folder: RunFolder, found: Probed, atlas: str, split: str) -> None:

@@ -32,7 +32,7 @@ def test_both_files_hold_the_table_that_python_gives(probed: Path, trained: Path
     frame = probe(load(str(trained)), str(corpus), split="dev", samples=20)
     pd.testing.assert_frame_equal(pd.read_parquet(probed / "probe.parquet"), frame, check_dtype=False)
     assert sorted(path.name for path in probed.iterdir()) == [
-        "atlas.html", "figures", "probe-labels.csv", "probe-ranks.csv", "probe.csv", "probe.parquet",
+        "atlas.html", "probe-labels.csv", "probe-ranks.csv", "probe.csv", "probe.parquet",
     ]  # fmt: skip
     assert set(frame.task) == {"pos", "ner", "dep", "con", "srl"}
 
@@ -60,7 +60,11 @@ def test_an_export_of_a_run_without_gates_scores_as_the_run(
 
 
 def test_an_encoder_that_nobody_trained(corpus: Path, tmp_path: Path) -> None:
-    done("probe", "tiny-roberta", "--data", corpus, "--tasks", "srl", "--out", tmp_path, "--samples", 0)
+    flags = ["--tasks", "srl", "--out", tmp_path, "--samples", 0, "--figures"]
+    done("probe", "tiny-roberta", "--data", corpus, *flags)
+    names = {path.name for path in (tmp_path / "figures").iterdir()}
+    assert {f"{kind}-srl-link.{form}" for kind in ("heat", "layers") for form in ("png", "svg", "pdf")} == names
+    assert "--out" in refused("probe", "tiny-roberta", "--data", corpus, "--figures")
     found = pd.read_csv(tmp_path / "probe.csv")
     assert set(found["mode"]) == {"link"}
     assert found.score.between(0, 1).all()
