@@ -241,7 +241,7 @@ def test_the_run_folder_is_told(ran: dict[str, Result]) -> None:
 @pytest.mark.slow
 def test_the_metrics_are_told(ran: dict[str, Result]) -> None:
     told = [name for row in table("### Metrics") for name in coded(row[0])]
-    kinds = {"TASK": f"({'|'.join(TASKS)})", "SPLIT": "(dev|test)", "SCORE": r"\w+", "…": r"\w+"}
+    kinds = {"TASK": f"({'|'.join(TASKS)})", "SPLIT": "(dev|test)", "SCORE": r"\w+", "MODE": r"[\w-]+", "…": r"\w+"}
     patterns = [re.sub("|".join(kinds), lambda kind: kinds[kind[0]], name) for name in told]
     journals = ("metrics.jsonl", "system.jsonl", "results.jsonl")
     found = {name for run in TOLD for name, _ in points(run, journals, speed=True)}
