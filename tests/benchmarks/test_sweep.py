@@ -14,13 +14,13 @@ from stemcell.corpora.demo import write_demo
 from stemcell.tracking.folder import RunFolder
 
 pytestmark = [pytest.mark.benchmark]
-FEW, MANY = 2, 8
+FEW, MANY = 1, 5
 
 
 def sweep(corpus, folder, trials):
     """The seconds of a sweep, one trial at a time, and those of its trials' training."""
     command = [sys.executable, "-m", "stemcell", "sweep", "--data", corpus, "--encoder", "tiny-deberta"]
-    command += ["--out", folder, "--epochs", "3", "--batch-sentences", "8", "--trials", str(trials)]
+    command += ["--out", folder, "--epochs", "2", "--batch-sentences", "8", "--trials", str(trials)]
     start = time.perf_counter()
     subprocess.run(list(map(str, command)), check=True, capture_output=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
     wall = time.perf_counter() - start
@@ -30,7 +30,7 @@ def sweep(corpus, folder, trials):
 
 def test_overhead_a_trial(tmp_path):
     corpus = tmp_path / "corpus"
-    write_demo(corpus, sizes=(200, 40, 40))
+    write_demo(corpus, sizes=(60, 20, 20))
     # Stores and caches are made once for all sweeps.
     sweep(corpus, tmp_path / "first", 1)
     (few, few_training), (many, many_training) = (sweep(corpus, tmp_path / str(n), n) for n in (FEW, MANY))
