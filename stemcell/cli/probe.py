@@ -31,6 +31,9 @@ def command(
     batch_tokens: Annotated[int, typer.Option(min=1, help="Subtokens in a batch at most.")] = 2048,
     precision: Annotated[str, typer.Option(help="Mixed precision: no, bf16 or fp16.")] = "no",
     figures: Annotated[bool, typer.Option("--figures", help="Draw figures too, for a minute or two.")] = False,
+    label: Annotated[
+        list[str] | None, typer.Option(help="Draw this label's heat map, as dep:nsubj; may be given several times.")
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace tables that are there.")] = False,
 ) -> None:
     """Ask every attention head what it knows of every label; nothing is trained.
@@ -49,8 +52,9 @@ def command(
     from stemcell.probing.table import best_table
     from stemcell.training.processes import rank
 
-    if figures and out is None:
-        raise UserError("--figures needs a folder to draw them into: name one with --out")
+    if (figures or label) and out is None:
+        raise UserError("figures need a folder to be drawn into: name one with --out")
+    shown = [_label(text) for text in label or ()]
     folders = _folders(out, targets)
     names = [name.strip() for name in tasks.split(",")] if tasks else None
     height = _height(con_height)
@@ -62,6 +66,7 @@ def command(
             split=split,
             tasks=names,
             figures=figures,
+            shown=shown,
             overwrite=overwrite,
             samples=samples,
             baseline=baseline,
@@ -83,6 +88,13 @@ def _folders(out: Path | None, targets: list[str]) -> list[Path | None]:
     if double := next((name for name in names if names.count(name) > 1), None):
         raise UserError(f"two targets are called {double}, and so would be their folders; probe them one after another")
     return [out / name for name in names]
+
+
+def _label(text: str) -> tuple[str, str]:
+    task, colon, label = text.partition(":")
+    if not colon or not label:
+        raise UserError(f"--label is {text}: name task and label, as dep:nsubj")
+    return task, label
 
 
 def _height(text: str) -> int | None:

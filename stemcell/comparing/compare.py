@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from stemcell.comparing import report
 from stemcell.comparing.ablation import ablate
 from stemcell.comparing.figures import heads_map
-from stemcell.comparing.gains import gains, gains_table, gains_verdict, modes, scores_table
+from stemcell.comparing.gains import Gains, gains, gains_frame, gains_table, gains_verdict, modes, scores_table
 from stemcell.comparing.overlaps import encoders_table, overlap_verdict
 from stemcell.comparing.scores import MTL, Scores, joint_table, pair, pruning_table, runs_table
 from stemcell.comparing.sources import Sources, expand, read_sources, search, short
@@ -22,6 +24,7 @@ from stemcell.comparing.stem import KEPT_FOR, KNOWS, StemHeads, stem_heads, stem
 from stemcell.comparing.verdicts import CLAIMS, MARGIN, Verdict, joint, pruning
 from stemcell.corpora.layers import LAYERS
 from stemcell.errors import UserError
+from stemcell.figures.gains import write_gains
 from stemcell.files import disk_errors, read_json
 from stemcell.tables import Table
 from stemcell.tracking.folder import RunFolder
@@ -64,12 +67,14 @@ class Comparison:
         sources: the runs.
         verdicts: a claim and encoder each.
         tables: all tables by file name, without ending.
+        gains: of each encoder, the models' gains by label (:mod:`stemcell.figures.gains`).
         page: the report.
     """
 
     sources: Sources
     verdicts: list[Verdict]
     tables: dict[str, Table] = field(default_factory=dict)
+    gains: dict[str, list[Gains]] = field(default_factory=dict)
     page: str = ""
 
 
@@ -117,7 +122,7 @@ def compare(sources: Sources, settings: Settings) -> Comparison:
         for verdict in own:
             for number, table in enumerate(verdict.tables, 1):
                 tables[f"{verdict.claim.lower()}-{number}-{_plain(encoder)}"] = table
-        tables.update(_probes(sources, encoder, settings.published))
+        tables.update(_probes(sources, encoder, settings.published, found.gains.setdefault(encoder, [])))
         stems += _stem(sources, encoder, settings, tables)
     tables["runs"] = runs_table(sources)
     found.page = _page(found, stems, settings)
@@ -132,7 +137,8 @@ def verdicts_text(found: Comparison) -> str:
     return "\n".join(lines)
 
 
-def _probes(sources: Sources, encoder: str, published: bool) -> dict[str, Table]:
+def _probes(sources: Sources, encoder: str, published: bool, kept: list[Gains]) -> dict[str, Table]:
+    """The tables of probes; the gains behind them are kept."""
     found = {}
     for task in LAYERS:
         for mode in modes(sources, encoder, task):
@@ -143,6 +149,7 @@ def _probes(sources: Sources, encoder: str, published: bool) -> dict[str, Table]
             for model in models:
                 if own := gains(sources, encoder, model, task, mode):
                     found[f"gains-{model.lower()}-{name}"] = gains_table(own, encoder)
+                    kept.append(own)
     return found
 
 
@@ -227,6 +234,10 @@ def _write(out: Path, found: Comparison, settings: Settings, overwrite: bool) ->
                 for file, content in files.items():
                     folder.artifact(f"tables/{file}", content)
             folder.artifact("report.html", found.page)
+            for encoder, own in found.gains.items():
+                if own:
+                    place = folder.path / "artifacts" / "figures" / _plain(encoder)
+                    write_gains(place, pd.concat([gains_frame(each) for each in own], ignore_index=True))
             rows = [[v.claim, short(v.encoder), v.word, v.reason] for v in found.verdicts]
             folder.artifact("verdicts.json", [dict(zip(VERDICTS, row, strict=True)) for row in rows])
             folder.table("verdicts", VERDICTS, rows)

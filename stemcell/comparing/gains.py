@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from stemcell import published
 from stemcell.comparing import statistics
@@ -91,6 +92,16 @@ def gains_table(found: Gains, encoder: str) -> Table:
     header = ["label", "items", "gain", "low", "high", "p", "p Holm", "p BH", "gain of selectivity"]
     title = f"{found.task.upper()}, {found.mode}: best head in {found.model} − in STL, {short(encoder)}"
     return Table(title, header, rows)
+
+
+def gains_frame(found: Gains) -> pd.DataFrame:
+    """The gains as figures have them (:func:`stemcell.figures.gains.write_gains`), scores from 0 to 1."""
+    own = statistics.means_over_seeds(found.score)
+    values = {"gain": own.value, "low": own.low, "high": own.high}
+    return pd.DataFrame(
+        {"task": found.task, "mode": found.mode, "model": found.model, "label": found.labels, "count": found.count}
+        | values
+    )
 
 
 def scores_table(sources: Sources, encoder: str, task: str, mode: str, with_published: bool = False) -> Table | None:

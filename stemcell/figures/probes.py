@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 
+from stemcell.errors import unknown
 from stemcell.figures.maps import INK, LINE, map_grid, new_figure, paint_cells, save
 from stemcell.figures.names import place_names
 
@@ -59,12 +60,15 @@ def write_label(folder: Path, cells: pd.DataFrame, task: str, label: str) -> lis
         folder: made if need be.
         cells: as for :func:`write_figures`.
         task: of the label.
-        label: one that occurs.
+        label: of it.
 
     Raises:
-        UserError: if the disk is full or the folder may not be written.
+        UserError: if the label was not probed, the disk is full or the folder may not be written.
     """
-    own = cells[(cells["task"] == task) & (cells["label"] == label)]
+    of_its_task = cells[cells["task"] == task]
+    own = of_its_task[of_its_task["label"] == label]
+    if own.empty:
+        raise unknown(f"label of {task}", label, of_its_task["label"].unique().tolist())
     panels = {
         f"{mode}: {value}": of_task(rows, value) for mode, rows in own.groupby("mode", sort=False)
         for value in _values(rows)

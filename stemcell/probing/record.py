@@ -27,7 +27,8 @@ KIND = "probe"
 
 def probe_target(
     target: str, data: Path | None = None, out: Path | None = None, *, split: str = "test",
-    tasks: Sequence[str] | None = None, figures: bool = False, overwrite: bool = False, **settings: Any,
+    tasks: Sequence[str] | None = None, figures: bool = False,
+    shown: Sequence[tuple[str, str]] = (), overwrite: bool = False, **settings: Any,
 ) -> Probed:  # fmt: skip
     """Probe an encoder, a run or an export, and keep what is found; on all processes together.
 
@@ -40,6 +41,7 @@ def probe_target(
         data: corpus folder; a run's own by default.
         out: folder for the files of :func:`write_files`; only a run on its own corpus may do without.
         figures: draw them into ``out/figures``.
+        shown: tasks and labels whose own heat maps are drawn there too.
         settings: others of :func:`stemcell.probing.run.probe_all`.
 
     Raises:
@@ -66,10 +68,7 @@ def probe_target(
             _record(out, target, corpus, found, atlas, split, overwrite)
         if out is not None:
             write_files(out, found, atlas)
-            if figures:
-                from stemcell.figures.probes import write_figures
-
-                write_figures(out / "figures", found.cells, found.labels)
+            _draw(out / "figures", found, figures, shown)
     from_main(None)
     return found
 
@@ -151,6 +150,15 @@ def keep(folder: RunFolder, found: Probed, atlas: str, split: str) -> None:
     for name, table in (("probe", found.cells), ("probe-labels", found.labels)):
         folder.table(f"{name}/{split}", list(table.columns), _rows(table))
     folder.result(split, _means(found.labels))
+
+
+def _draw(folder: Path, found: Probed, figures: bool, shown: Sequence[tuple[str, str]]) -> None:
+    from stemcell.figures.probes import write_figures, write_label
+
+    if figures:
+        write_figures(folder, found.cells, found.labels)
+    for task, label in shown:
+        write_label(folder, found.cells, task, label)
 
 
 def _run(target: str) -> RunFolder | None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from stemcell import home
 from stemcell.config import FIELDS, flag, from_dict
 from stemcell.errors import UserError, unknown
+from stemcell.sheet import read
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
@@ -85,12 +86,7 @@ def find_sweep(name: str) -> Path:
     Raises:
         UserError: if there is none.
     """
-    if Path(name).suffix in (".yaml", ".yml"):
-        return Path(name)
-    known = shipped()
-    if name not in known:
-        raise UserError(f"{unknown('sweep', name, known)}, or a file NAME.yaml")
-    return known[name]
+    return home.find_shipped("sweep", name, shipped())
 
 
 def read_sweep(path: Path, flags: dict[str, Any]) -> Sweep:
@@ -99,13 +95,12 @@ def read_sweep(path: Path, flags: dict[str, Any]) -> Sweep:
     Raises:
         UserError: on anything that is wrong; names file and line.
     """
-    values, lines = _read(path)
-    for key in values:
-        if key not in KEYS:
-            raise UserError(f"{path}:{lines[(key,)]}: {unknown('key', str(key), KEYS)}")
+    sheet = read(path)
+    values, lines = sheet.values, sheet.lines
+    sheet.mapping(values, (), KEYS)
 
     def place(*keys: str) -> str:
-        return f"{path}:{lines.get(keys, 1)}"
+        return sheet.place(keys)
 
     name = values.get("name", path.stem)
     if not isinstance(name, str) or not re.fullmatch(r"[\w.-]+", name):
@@ -163,38 +158,6 @@ def distributions(space: dict[str, Range | Choice]) -> dict[str, BaseDistributio
         else:
             found[name] = FloatDistribution(part.low, part.high, log=part.log)
     return found
-
-
-def _read(path: Path) -> tuple[dict[Any, Any], dict[tuple[str, ...], int]]:
-    """A YAML file's values, and the line of every key by its path."""
-    import yaml
-
-    try:
-        text = path.read_text("utf-8")
-        values = yaml.safe_load(text)
-        node = yaml.compose(text, yaml.SafeLoader)
-    except OSError as error:
-        raise UserError(f"{path}: the sweep cannot be read ({error.strerror})") from None
-    except (UnicodeDecodeError, yaml.YAMLError, ValueError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        line = mark.line + 1 if mark else 1
-        what = " ".join(str(getattr(error, "problem", error)).split())
-        raise UserError(f"{path}:{line}: not valid YAML: {what}") from None
-    if not isinstance(values, dict):
-        raise UserError(f"{path}:1: expected lines of the form 'key: value'; keys are {', '.join(KEYS)}")
-    lines: dict[tuple[str, ...], int] = {}
-    waiting: list[tuple[tuple[str, ...], Any]] = [((), node)]
-    while waiting:
-        above, part = waiting.pop()
-        for key, value in part.value:
-            where = (*above, str(key.value))
-            line = key.start_mark.line + 1
-            if where in lines:
-                raise UserError(f"{path}:{line}: {key.value} is there twice, in line {lines[where]} too; keep one")
-            lines[where] = line
-            if isinstance(value, yaml.MappingNode) and len(where) < 3:
-                waiting.append((where, value))
-    return values, lines
 
 
 def _mapping(values: dict[Any, Any], key: str, place: Any) -> dict[str, Any]:

@@ -26,7 +26,6 @@ from typing import Any
 from stemcell import home
 from stemcell.config import RunConfig
 from stemcell.corpora.layers import LAYERS
-from stemcell.errors import UserError, unknown
 
 MTL5 = "mtl5"
 TASKS: dict[str, list[tuple[str, ...]]] = {
@@ -96,9 +95,4 @@ def find_study(name: str) -> Path:
     Raises:
         UserError: if there is none.
     """
-    if Path(name).suffix in (".yaml", ".yml"):
-        return Path(name)
-    known = shipped()
-    if name not in known:
-        raise UserError(f"{unknown('study', name, known)}, or a file NAME.yaml")
-    return known[name]
+    return home.find_shipped("study", name, shipped())

@@ -11,8 +11,8 @@ from stemcell.config import EXPERIMENT_LENGTH, FIELDS, RunConfig, from_dict, run
 from stemcell.corpora.layers import LAYERS
 from stemcell.encoders.names import TINY, locate
 from stemcell.errors import UserError, unknown
+from stemcell.sheet import Keys, Sheet, read
 from stemcell.studying.grid import AFTER, MODES, MTL5, TASKS, Run, Study
-from stemcell.studying.sheet import Keys, Sheet, read
 
 SIZED = ("models", "encoders", "seeds", "data", "demo", "train", "modes", "after", "pretrained")
 KEYS = ("name", "experiment", *SIZED, "sizes")

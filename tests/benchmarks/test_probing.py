@@ -70,8 +70,12 @@ def test_all_probes_against_a_bare_forward_pass(corpus, name) -> None:
     for _ in range(3):
         plain = bare(encoder, examples["test"])
         start = time.perf_counter()
-        probe_all(encoder, examples)
+        found = probe_all(encoder, examples).cells
         ratios.append((time.perf_counter() - start) / plain)
+    # All that was asked for was done: every label of all tasks, every head.
+    assert set(found.task) == set(examples["test"])
+    assert found.score.notna().all()
+    assert (found.groupby(["task", "mode", "label"]).size() == sum(encoder.heads)).all()
     print(f"\n{name}: all five probes, two passes, {np.median(ratios):.2f} times one bare pass, {ratios}")
 
 
@@ -81,37 +85,51 @@ def test_against_plain_loops_task_by_task(corpus) -> None:
     encoder = load_encoder("minilm", attention="eager")
     probe_all(encoder, examples, samples=0)
     start = time.perf_counter()
-    probe_all(encoder, examples, samples=0)
+    cells = probe_all(encoder, examples, samples=0).cells
     fast = time.perf_counter() - start
     start = time.perf_counter()
     with torch.inference_mode():
-        for task, own in examples["test"].items():
-            _loops(encoder, task, own)
+        scores = {key: score for task, own in examples["test"].items() for key, score in _loops(encoder, task, own)}
     slow = time.perf_counter() - start
+    rows = cells[["task", "label", "layer", "head", "score"]].itertuples(index=False, name=None)
+    assert {tuple(key): score for *key, score in rows} == pytest.approx(scores, abs=1e-6)
     print(f"\nplain loops take {slow / fast:.1f} times as long ({slow:.1f} s, {fast:.1f} s)")
 
 
-def _loops(encoder, task, examples) -> None:
+def _loops(encoder, task, examples):
+    """(task, label, layer, head) and its score."""
     stored = [(Sentence(encoder, example.words), example.gold) for example in examples]
     for layer in range(len(encoder.heads)):
         for head in range(encoder.heads[layer]):
+            right = defaultdict(list)
             if task in SPANS:
                 vectors = defaultdict(list)
                 for sentence, gold in stored:
                     for start, end, label in SPANS[task](gold):
                         vectors[label].append(sentence.vector(layer, head, start, end))
-                means = np.array([np.mean(own, axis=0) for own in vectors.values()])
+                # Of equal ones the first by name.
+                labels = sorted(vectors)
+                means = np.array([np.mean(vectors[label], axis=0) for label in labels])
                 means /= np.linalg.norm(means, axis=1, keepdims=True)
-                for own in vectors.values():
-                    _ = (np.array(own) @ means.T).argmax(axis=1)
+                for number, label in enumerate(labels):
+                    right[label] = [(means @ vector).argmax() == number for vector in vectors[label]]
             else:
                 for sentence, gold in stored:
                     test = sentence.tests(layer, head, root=task == "dep")
-                    links = (
-                        enumerate(gold.heads, 1) if task == "dep" else ((a[0] + 1, a[1] + 1) for a in gold.arguments)
-                    )
-                    for one, other in links:
-                        test(other, one)
+                    for label, source, ends in _links(task, gold):
+                        right[label].append(any(test(source, end) for end in ends))
+            for label, own in right.items():
+                yield (task, label, layer + 1, head + 1), sum(own) / len(own)
+
+
+def _links(task, gold):
+    """Label, source and the words at the other end."""
+    if task == "dep":
+        for word, (head, relation) in enumerate(zip(gold.heads, gold.relations, strict=True), 1):
+            yield relation, head, (word,)
+    else:
+        for predicate, start, end, role in gold.arguments:
+            yield role, predicate + 1, range(start + 1, end + 2)
 
 
 def test_memory_does_not_grow_with_the_corpus(corpus) -> None:
@@ -119,4 +137,5 @@ def test_memory_does_not_grow_with_the_corpus(corpus) -> None:
     for size in (400, 2000):
         command = [sys.executable, "-c", MEMORY, str(corpus.folder), str(size)]
         peaks.append(int(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[-1]))
+    assert peaks[1] < 1.05 * peaks[0]
     print(f"\npeak memory with 400 and 2,000 sentences: {peaks[0] / 1024:.0f} and {peaks[1] / 1024:.0f} MiB")

@@ -42,6 +42,8 @@ def study(corpus, file, out, runs):
     for history in out.glob("grid/*/metrics.jsonl"):
         times = [json.loads(line)["time"] for line in history.read_text("utf-8").splitlines()]
         training += times[-1] - times[0]
+    # Nothing was left out: every run was trained and scored.
+    assert len(list(out.glob("grid/*/artifacts/sentences/test.npz"))) == runs
     return wall, training
 
 

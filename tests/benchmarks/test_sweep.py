@@ -25,6 +25,7 @@ def sweep(corpus, folder, trials):
     subprocess.run(list(map(str, command)), check=True, capture_output=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
     wall = time.perf_counter() - start
     columns, rows = RunFolder(folder).read_table("trials")
+    assert [row[columns.index("state")] for row in rows] == ["COMPLETE"] * trials
     return wall, sum(row[columns.index("seconds")] for row in rows)
 
 

@@ -53,6 +53,8 @@ def test_the_record_has_it_all_and_mlflow_a_copy(runs: list[Path], tmp_path: Pat
     assert "| minilm | MTL-5 |" in said
     assert re.search(r"^H1 minilm: \w+", said, re.MULTILINE)
     assert status(out) == "FINISHED"
+    figures = {path.name for path in (out / "artifacts" / "figures" / "minilm").iterdir()}
+    assert {f"gains-{task}-{mode}.{form}" for task, mode in PROBES.items() for form in ("png", "svg", "pdf")} == figures
     verdicts = read(out / "artifacts" / "verdicts.json")
     assert [(each["claim"], each["encoder"]) for each in verdicts] == [(f"H{n}", "minilm") for n in range(1, 5)]
     assert {each["verdict"] for each in verdicts} <= {"supported", "contradicted", "not enough runs"}

@@ -60,11 +60,15 @@ def test_an_export_of_a_run_without_gates_scores_as_the_run(
 
 
 def test_an_encoder_that_nobody_trained(corpus: Path, tmp_path: Path) -> None:
-    flags = ["--tasks", "srl", "--out", tmp_path, "--samples", 0, "--figures"]
+    flags = ["--tasks", "srl", "--out", tmp_path, "--samples", 0, "--figures", "--label", "srl:ARG0"]
     done("probe", "tiny-roberta", "--data", corpus, *flags)
     names = {path.name for path in (tmp_path / "figures").iterdir()}
-    assert {f"{kind}-srl-link.{form}" for kind in ("heat", "layers") for form in ("png", "svg", "pdf")} == names
+    assert {f"{kind}-srl-link.{form}" for kind in ("heat", "layers") for form in ("png", "svg", "pdf")} < names
+    assert {name for name in names if "ARG0" in name} == {f"heat-srl-ARG0.{form}" for form in ("png", "svg", "pdf")}
     assert "--out" in refused("probe", "tiny-roberta", "--data", corpus, "--figures")
+    assert "dep:nsubj" in refused(
+        "probe", "tiny-roberta", "--data", corpus, "--out", tmp_path / "x", "--label", "nsubj"
+    )
     found = pd.read_csv(tmp_path / "probe.csv")
     assert set(found["mode"]) == {"link"}
     assert found.score.between(0, 1).all()

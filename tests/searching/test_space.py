@@ -114,5 +114,5 @@ def test_a_flag_for_what_is_searched_is_refused() -> None:
 def test_names_of_sweeps(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"unknown sweep 'parteo': did you mean 'pareto'\?.*or a file NAME.yaml"):
         find_sweep("parteo")
-    with pytest.raises(UserError, match="the sweep cannot be read"):
+    with pytest.raises(UserError, match=r"missing\.yaml: cannot be read"):
         read_sweep(tmp_path / "missing.yaml", {})

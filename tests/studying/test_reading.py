@@ -103,7 +103,7 @@ def test_what_is_written_otherwise_is_the_same_study(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "line", "said"),
     [
-        ("encoders:", "encoder:", 6, "unknown key of a study 'encoder': did you mean 'encoders'?"),
+        ("encoders:", "encoder:", 6, "unknown key 'encoder': did you mean 'encoders'?"),
         ("tasks: [pos]\n", "task: [pos]\n", 4, "did you mean 'tasks'?"),
         ("mtl5]", "mlt5]", 2, "unknown tasks 'mlt5': did you mean 'mtl5'?"),
         ("[pos, mtl5]", "[pos, pos-pos]", 2, "pos-pos has a task twice"),

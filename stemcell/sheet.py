@@ -43,7 +43,9 @@ class Sheet:
             raise self.error(keys, f"{_name(keys)} must have lines of the form 'key: value'")
         for key in value:
             if known is not None and key not in known:
-                raise self.error((*keys, str(key)), unknown(f"key of {_name(keys)}", str(key), known))
+                raise self.error(
+                    (*keys, str(key)), unknown(f"key of {_name(keys)}" if keys else "key", str(key), known)
+                )
         return {str(key): part for key, part in value.items()}
 
     def names(self, value: Any, keys: Keys) -> list[str]:
@@ -101,4 +103,4 @@ def read(path: Path) -> Sheet:
 
 def _name(keys: Keys) -> str:
     named = [key for key in keys if not key.isdigit()]
-    return named[-1] if named else "a study"
+    return named[-1] if named else "the file"
