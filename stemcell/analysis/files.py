@@ -17,7 +17,7 @@ from stemcell.files import disk_errors
 # Sentences annotated at once: enough for full batches of similar length.
 CHUNK = 512
 # Words stand apart by these alone: other white space, such as the no-break space, may be inside them.
-_SPACE = re.compile("[ \t]+")
+SPACE = re.compile("[ \t]+")
 
 
 def predict_file(
@@ -46,7 +46,7 @@ def predict_file(
     with _output(out) as target:
         lines = _lines(source)
         while chunk := list(islice(lines, CHUNK)):
-            sentences = [tuple(_SPACE.split(line)) if pretokenized else split_words(line) for line in chunk]
+            sentences = [tuple(SPACE.split(line)) if pretokenized else split_words(line) for line in chunk]
             for analysis in pipeline.annotate(filter(None, sentences)):
                 target.write(render(analysis, form, next(numbers)))
             target.flush()

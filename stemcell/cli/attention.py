@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -30,18 +31,26 @@ def command(
         places.append((int(found[1]), int(found[2])))
     if out.is_file():
         raise UserError(f"{out}: is a file; give a folder as --out")
+    from stemcell.analysis.files import SPACE
     from stemcell.analysis.pipeline import split_words
 
-    words = tuple(sentence.split()) if pretokenized else split_words(sentence)
-    if not words:
+    words = tuple(SPACE.split(sentence.strip(" \t")) if pretokenized else split_words(sentence))
+    if not any(words):
         raise UserError("the sentence is empty; give one with words")
     if len(words) > 80:
         raise UserError(f"the sentence has {len(words)} words: a map has room for 80; give a shorter one")
-    from stemcell.figures.attention import check_heads, word_attention, write_attention
-    from stemcell.probing.target import find_target
+    import numpy as np
 
-    encoder = find_target(target, {"train": {}}).encoder.eval()
+    from stemcell.figures.attention import check_heads, word_attention, write_attention
+    from stemcell.probing.target import find_target, open_heads
+
+    model = find_target(target, {"train": {}})
+    encoder = model.encoder.eval()
     places = list(dict.fromkeys(places))
     check_heads(encoder, places)
+    opened = np.any([open_heads(model, task) for task in model.decoders or ["pos"]], axis=0)
+    for layer, head in places:
+        if not opened[layer - 1, head - 1]:
+            print(f"head {layer}-{head} is closed: the model makes nothing of what it attends to", file=sys.stderr)
     write_attention(out, "attention", word_attention(encoder, words, places), words)
     print(f"attention maps: {out}")

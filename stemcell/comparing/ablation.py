@@ -12,7 +12,7 @@ from stemcell.comparing.scores import MTL
 from stemcell.comparing.sources import Source, Sources, short
 from stemcell.comparing.statistics import LEVEL, Estimate, holm
 from stemcell.comparing.stem import StemHeads
-from stemcell.comparing.verdicts import _p
+from stemcell.comparing.verdicts import p_cell
 from stemcell.corpora.layers import LAYERS
 from stemcell.errors import UserError
 from stemcell.tables import Cell, Table
@@ -56,7 +56,7 @@ class Ablation:
             cells: list[Cell] = [task.upper()]
             for own in (self.stem[task], self.others[task], further):
                 cells += [100 * own.value, 100 * own.low, 100 * own.high]
-            rows.append([*cells, _p(further.p), _p(p)])
+            rows.append([*cells, p_cell(further.p), p_cell(p)])
         header = ["task", "loss without stem-cell heads", "low", "high", "without others", "low ", "high ",
                   "further loss", "low  ", "high  ", "p", "p Holm"]  # fmt: skip
         count = f"{self.heads[0]}" if self.heads[0] == self.heads[1] else f"{self.heads[0]} to {self.heads[1]}"

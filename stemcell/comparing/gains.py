@@ -14,7 +14,7 @@ from stemcell.comparing.probes import Found, read_baselines
 from stemcell.comparing.scores import MTL, pair
 from stemcell.comparing.sources import PRETRAINED, Source, Sources, short
 from stemcell.comparing.statistics import LEVEL, Estimate, estimate
-from stemcell.comparing.verdicts import CONTRADICTED, NOT_ENOUGH, SUPPORTED, Effect, Verdict, _list, _p
+from stemcell.comparing.verdicts import CONTRADICTED, NOT_ENOUGH, SUPPORTED, Effect, Verdict, listed, p_cell
 from stemcell.corpora.layers import LAYERS
 from stemcell.errors import UserError
 from stemcell.tables import Cell, Table, measured
@@ -86,7 +86,7 @@ def gains_table(found: Gains, encoder: str) -> Table:
     for place in np.argsort(-found.count, kind="stable"):
         rows.append(
             [found.labels[place], int(found.count[place]), *(float(100 * part[place]) for part in own[:3]),
-             _p(float(own.p[place])), _p(corrected[place]), _p(discovered[place]),
+             p_cell(float(own.p[place])), p_cell(corrected[place]), p_cell(discovered[place]),
              float(selective[place])]
         )  # fmt: skip
     header = ["label", "items", "gain", "low", "high", "p", "p Holm", "p BH", "gain of selectivity"]
@@ -174,8 +174,8 @@ def gains_verdict(sources: Sources, encoder: str) -> Verdict:
     single = [task for task, own in found.items() if len(own.score) < 2]
     if missing or single or np.isnan(whole.low):
         word = NOT_ENOUGH
-        told = [f"No seed of {MTL} and STL was probed for {_list(missing)}."] if missing else []
-        told += [f"One seed only for {_list(single)}."] if single else []
+        told = [f"No seed of {MTL} and STL was probed for {listed(missing)}."] if missing else []
+        told += [f"One seed only for {listed(single)}."] if single else []
         reason = " ".join([*(told or ["Probed without bootstrap samples."]), reason])
     elif whole.low > 0.5:
         word = SUPPORTED

@@ -10,7 +10,7 @@ import numpy as np
 from stemcell.comparing.scores import MTL, kept_heads
 from stemcell.comparing.sources import Sources, short
 from stemcell.comparing.statistics import LEVEL, Estimate, columns, holm
-from stemcell.comparing.verdicts import CONTRADICTED, NOT_ENOUGH, SUPPORTED, Effect, Verdict, _list, _p
+from stemcell.comparing.verdicts import CONTRADICTED, NOT_ENOUGH, SUPPORTED, Effect, Verdict, listed, p_cell
 from stemcell.corpora.layers import LAYERS
 from stemcell.heads.overlap import consistency, layer_use, most, overlap
 from stemcell.tables import Cell, Table
@@ -108,12 +108,13 @@ def overlap_verdict(sources: Sources, encoder: str, samples: int) -> Verdict:
     tables = overlap_tables(sources, encoder)
     seeds = {**{task: len(own) for task, own in masks.items()}, **({f"{MTL}-DP": len(joint)} if joint else {})}
     if missing := [task for task in LAYERS if task not in masks] + ([] if joint else [f"{MTL}-DP"]):
-        return Verdict("H3", encoder, NOT_ENOUGH, f"No pruned run of {_list(missing)}.", tables)
+        return Verdict("H3", encoder, NOT_ENOUGH, f"No pruned run of {listed(missing)}.", tables)
     tasks, with_joint = shared(masks, joint, 0, samples)
     anywhere, within = (chance(masks, layers) for layers in (False, True))
     reason = (
-        f"Agreement above chance between tasks {_interval(tasks)} (random heads of the same number: p {_p(anywhere)}; "
-        f"of the same number in each layer: p {_p(within)}), of {MTL}-DP with the tasks {_interval(with_joint)}."
+        f"Agreement above chance between tasks {_interval(tasks)} (random heads of the same number: "
+        f"p {p_cell(anywhere)}; of the same number in each layer: p {p_cell(within)}), "
+        f"of {MTL}-DP with the tasks {_interval(with_joint)}."
     )
     effects = [Effect("between tasks", tasks), Effect(f"{MTL}-DP with tasks", with_joint)]
     note = (
@@ -121,7 +122,7 @@ def overlap_verdict(sources: Sources, encoder: str, samples: int) -> Verdict:
         f"they can; {FAR:g} counts as far more than chance."
     )
     if single := [name for name, count in seeds.items() if count < 2]:
-        word, reason = NOT_ENOUGH, f"One seed only for {_list(single)}. {reason}"
+        word, reason = NOT_ENOUGH, f"One seed only for {listed(single)}. {reason}"
     elif min(tasks.low, with_joint.low) > FAR and anywhere < LEVEL:
         word = SUPPORTED
     elif min(tasks.high, with_joint.high) < FAR:
@@ -144,7 +145,7 @@ def overlap_tables(sources: Sources, encoder: str) -> list[Table]:
         rate = each.both / each.expected if each.expected else None
         above = agreement(majority[a], majority[b])
         rows.append([a, b, each.first, each.second, each.both, each.expected, rate, each.jaccard, above,
-                     _p(each.at_least), _p(p)])  # fmt: skip
+                     p_cell(each.at_least), p_cell(p)])  # fmt: skip
     header = ["", "and", "kept", "kept ", "both", "by chance", "ratio", "Jaccard", "agreement", "p", "p Holm"]
     tables = [Table(f"Heads kept by tasks, {short(encoder)}", header, rows)] if rows else []
     several = {name: own for name, own in groups.items() if len(own) > 1}

@@ -120,7 +120,7 @@ def differences_table(title: str, found: Sequence[Difference], gone: dict[str, f
         effect = each.effect
         cells: list[Cell] = [each.first, each.task.upper(), len(each.seeds)]
         cells += [100 * effect.value, 100 * effect.low, 100 * effect.high]
-        cells += [_p(effect.p), _p(p), _p(each.permuted), _p(q)]
+        cells += [p_cell(effect.p), p_cell(p), p_cell(each.permuted), p_cell(q)]
         rows.append(cells + ([gone.get(each.task)] if gone is not None else []))
     header = ["model", "task", "seeds", "difference", "low", "high", "p", "p Holm", "p permuted", "p permuted, Holm"]
     note = (
@@ -133,9 +133,9 @@ def differences_table(title: str, found: Sequence[Difference], gone: dict[str, f
 def few(found: dict[str, Difference | None], what: str) -> str:
     """Why differences are not enough, in a sentence; empty if they are: each is there and over several seeds."""
     if missing := [name for name, each in found.items() if each is None]:
-        return f"No seed has both sides of {what} for {_list(missing)}."
+        return f"No seed has both sides of {what} for {listed(missing)}."
     if single := [name for name, each in found.items() if each and len(each.seeds) < 2]:
-        return f"One seed only for {_list(single)}."
+        return f"One seed only for {listed(single)}."
     return ""
 
 
@@ -144,13 +144,13 @@ def _every_task(tasks: dict[str, Difference | None]) -> tuple[str, str]:
     p = dict(zip(several, holm([each.effect.p for each in several.values()]), strict=True))
     sure = {name for name in several if p[name] < LEVEL}
     if above := [name for name in several if name in sure and several[name].effect.value > 0]:
-        return CONTRADICTED, f"{_list(above)} gains beyond chance."
+        return CONTRADICTED, f"{listed(above)} gains beyond chance."
     if reason := few(tasks, f"{MTL} and STL"):
         return NOT_ENOUGH, reason
     below = [name for name in tasks if name in sure]
     if len(below) == len(tasks):
         return SUPPORTED, "All five lose beyond chance."
-    return NOT_ENOUGH, f"Not decided for {_list([name for name in tasks if name not in below])}: chance would do."
+    return NOT_ENOUGH, f"Not decided for {listed([name for name in tasks if name not in below])}: chance would do."
 
 
 def _no_win_win(pairs: dict[tuple[str, str], tuple[Difference | None, ...]]) -> tuple[str, str]:
@@ -160,13 +160,13 @@ def _no_win_win(pairs: dict[tuple[str, str], tuple[Difference | None, ...]]) -> 
     wins = [max(d.effect.p if d.effect.value > 0 else 1.0 for d in found) for found in several.values()]
     losses = [min(1.0, 2 * min(d.effect.p if d.effect.value < 0 else 1.0 for d in found)) for found in several.values()]
     if won := [name for name, p in zip(several, holm(wins), strict=True) if p < LEVEL]:
-        return CONTRADICTED, f"{_list(won)} gains on both sides beyond chance."
+        return CONTRADICTED, f"{listed(won)} gains on both sides beyond chance."
     if missing := [name for name in both if name not in several]:
         return NOT_ENOUGH, f"{len(missing)} of {len(both)} pairs lack runs of several seeds."
     lost = [name for name, p in zip(several, holm(losses), strict=True) if p < LEVEL]
     if len(lost) == len(both):
         return SUPPORTED, "In every pair a task loses beyond chance."
-    return NOT_ENOUGH, f"Not decided for {_list([name for name in both if name not in lost])}: chance would do."
+    return NOT_ENOUGH, f"Not decided for {listed([name for name in both if name not in lost])}: chance would do."
 
 
 def _no_loss(tasks: dict[str, Difference | None], gone: dict[str, float], margin: float) -> tuple[str, str]:
@@ -174,7 +174,7 @@ def _no_loss(tasks: dict[str, Difference | None], gone: dict[str, float], margin
     apart = dict(zip(several, holm([each.effect.p_against(-margin) for each in several.values()]), strict=True))
     sure = {name: several[name].effect.value + margin for name in several if apart[name] < LEVEL}
     if lost := [name for name, above in sure.items() if above < 0]:
-        return CONTRADICTED, f"{_list(lost)} loses more than {100 * margin:g} points beyond chance."
+        return CONTRADICTED, f"{listed(lost)} loses more than {100 * margin:g} points beyond chance."
     if reason := few(tasks, "STL-DP and STL"):
         return NOT_ENOUGH, reason
     if full := [name for name in tasks if gone.get(name, 0.0) < HALF]:
@@ -183,12 +183,12 @@ def _no_loss(tasks: dict[str, Difference | None], gone: dict[str, float], margin
     if len(sure) == len(tasks):
         return SUPPORTED, f"All three are less than {100 * margin:g} points below STL at most, beyond chance."
     open_ones = [name for name in tasks if name not in sure]
-    return NOT_ENOUGH, f"A loss of more than {100 * margin:g} points is not excluded for {_list(open_ones)}."
+    return NOT_ENOUGH, f"A loss of more than {100 * margin:g} points is not excluded for {listed(open_ones)}."
 
 
-def _list(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
     return ", ".join(name.upper() for name in names)
 
 
-def _p(value: float) -> Cell:
+def p_cell(value: float) -> Cell:
     return None if value != value else f"{value:.3f}" if value >= 0.001 else f"{value:.1g}"

@@ -111,3 +111,17 @@ def test_a_probe_of_an_encoder_is_a_record_of_its_own(corpus: Path, tmp_path: Pa
     assert "not empty" in refused("probe", "tiny-electra", *flags, "--out", folder.path)
     done("probe", "tiny-electra", *flags, "--out", folder.path, "--overwrite")
     assert "--out" in refused("probe", "tiny-electra", *flags)
+
+
+def test_attention_in_one_sentence(trained: Path, tmp_path: Path) -> None:
+    flags = ["--pretokenized", "--out", tmp_path]
+    done("attention", trained, "Mary slept\u00a0well .", "--heads", "1-2,4-4", *flags)
+    found = pd.read_csv(tmp_path / "attention.csv")
+    # As for `stemcell predict`, words stand apart by spaces and tabs alone.
+    assert found.to_word.unique().tolist() == ["Mary", "slept\u00a0well", "."]
+    assert len(found) == 2 * 9
+    assert found.groupby(["head", "from"]).attention.sum().between(0, 1).all()
+    assert {path.suffix for path in tmp_path.iterdir()} == {".csv", ".pdf", ".png", ".svg"}
+    assert "1-9" in refused("attention", trained, "Mary slept .", "--heads", "1-9", *flags)
+    assert "layer-head" in refused("attention", trained, "Mary slept .", "--heads", "nine", *flags)
+    assert "empty" in refused("attention", trained, " ", "--heads", "1-1", *flags)
