@@ -23,7 +23,8 @@ class TrackedCorpus(Protocol):
     def folder(self) -> Path: ...
     @property
     def fingerprint(self) -> str: ...
-    def __getitem__(self, split: str) -> Mapping[str, Sized]: ...
+    @property
+    def datasets(self) -> Mapping[str, Mapping[str, Sized]]: ...
 
 
 class Tracker:
@@ -56,7 +57,10 @@ class Tracker:
         run.hold()
         run.note_changes(to_dict(config))
         source = corpus.folder.absolute()
-        sentences = {split: {task: len(part) for task, part in corpus[split].items()} for split in SPLITS}
+        # Of all layers, whatever the run's tasks: MLflow has one dataset for all runs on a corpus.
+        sentences = {
+            split: {layer: len(data) for layer, data in corpus.datasets[split].items() if len(data)} for split in SPLITS
+        }
         run.artifact(
             "corpus.json",
             {"name": source.name, "digest": corpus.fingerprint, "source": str(source), "sentences": sentences},

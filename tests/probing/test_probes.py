@@ -99,8 +99,8 @@ def test_real_text_and_real_weights(shared) -> None:
 
     found = read_corpus(shared / "data" / "ewt5")
     corpus = {
-        "train": {task: list(layer.take(20)) for task, layer in found["train"].items()},
-        "test": {task: list(layer.take(40)) for task, layer in found["dev"].items()},
+        "train": {task: list(layer.take(12)) for task, layer in found["train"].items()},
+        "test": {task: list(layer.take(20)) for task, layer in found["dev"].items()},
     }
     encoder = load_encoder("minilm", attention="eager")
     assert_equal(probe_all(encoder, corpus, samples=0).cells, _expected(encoder, corpus))

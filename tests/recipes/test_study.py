@@ -124,11 +124,11 @@ def test_the_same_command_again_does_nothing(copied: tuple[Path, Path], corpus: 
 
 def test_a_step_that_is_missing_is_made_up_for(copied: tuple[Path, Path], corpus: Path) -> None:
     file, study = copied
-    (study / NAMES[1] / "tables" / "scores" / "test.json").unlink()
+    (study / NAMES[1] / "artifacts" / "sentences" / "test.npz").unlink()
     shutil.rmtree(study / NAMES[3] / "export")
     steps = {name: (study / name / "metrics.jsonl").read_bytes() for name in NAMES}
     assert begun(done("study", file, "--data", corpus, "--out", study.parent)) == [NAMES[1], NAMES[3]]
-    assert (study / NAMES[1] / "tables" / "scores" / "test.json").exists()
+    assert (study / NAMES[1] / "artifacts" / "sentences" / "test.npz").exists()
     assert (study / NAMES[3] / "export" / "export.json").exists()
     assert {name: (study / name / "metrics.jsonl").read_bytes() for name in NAMES} == steps
 

@@ -12,6 +12,7 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import ClassVar
 
 from stemcell.config import RunConfig, to_dict
 from stemcell.tracking.folder import RunFolder, is_run
@@ -25,8 +26,7 @@ class Corpus:
     folder = Path("corpus")
     fingerprint = "0123456789abcdef" * 4
 
-    def __getitem__(self, split: str) -> dict[str, list[int]]:
-        return {"pos": [0] * 7}
+    datasets: ClassVar = {split: {"pos": [0] * 7, "ner": []} for split in ("train", "dev", "test")}
 
 
 def train(path: Path, epochs: int, die_in: int = 0, pause: float = 0.0) -> None:
