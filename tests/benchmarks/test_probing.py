@@ -81,7 +81,7 @@ def test_all_probes_against_a_bare_forward_pass(corpus, name) -> None:
 
 def test_against_plain_loops_task_by_task(corpus) -> None:
     """One task after another, attention kept, a loop over labels, layers, heads and items."""
-    examples = part(corpus, 40)
+    examples = part(corpus, 160)
     encoder = load_encoder("minilm", attention="eager")
     probe_all(encoder, examples, samples=0)
     start = time.perf_counter()
