@@ -215,7 +215,8 @@ class Boss:
         heads = heads if heads is not None else one.progress.heads
         if heads is not None:
             one.trial.set_user_attr("heads", heads)
-            if self._sweep.heads_budget is not None:
+            # Optuna takes a constraint once; a trial taken over from a killed worker may have it already.
+            if self._sweep.heads_budget is not None and "heads" not in one.trial.constraints:
                 one.trial.set_constraint("heads", heads - self._sweep.heads_budget)
         one.trial.set_user_attr("seconds", one.progress.seconds())
 

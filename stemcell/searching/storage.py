@@ -17,8 +17,12 @@ if TYPE_CHECKING:
 
 KINDS = "sqlite:///FILE, postgresql://…, mysql://…, grpc://HOST:PORT, or leave --storage out for a journal file"
 
-DRIVERS = {"postgresql": "'psycopg[binary]'", "mysql": "mysqlclient", "grpc": "grpcio"}
+# The extras of this package that bring a scheme's driver along.
+EXTRAS = {"postgresql": "postgres", "mysql": "mysql", "grpc": "grpc"}
+# Schemes whose default driver in SQLAlchemy builds from source; the one used where that is not installed.
+WHEELS = {"postgresql": ("psycopg2", "psycopg"), "mysql": ("MySQLdb", "pymysql")}
 GRPC_PORT = 13000
+PROXY_SECONDS = 10.0
 
 
 def check_storage(url: str | None, workers: int) -> None:
@@ -54,7 +58,8 @@ def open_storage(url: str | None, journal: Path) -> BaseStorage:
         try:
             return _server(url)
         except ImportError as error:
-            package = DRIVERS.get(_scheme(url), str(error))
+            extra = EXTRAS.get(_scheme(url))
+            package = f"'stemcell[{extra}]'" if extra else str(error)
             raise UserError(f"the storage {shown(url)} needs a package: pip install {package}") from error
 
 
@@ -71,13 +76,16 @@ def storage_errors(url: str | None, *more: type[Exception]) -> Iterator[None]:
         raise
     except (StorageInternalError, SQLAlchemyError, *more) as error:  # type: ignore[misc]
         cause = error.__cause__ or error
-        raise UserError(
-            f"the storage {name} cannot be used: {reason(getattr(cause, 'orig', None) or cause)}"
-        ) from error
+        why = "it does not answer" if _is_grpc(cause) else reason(getattr(cause, "orig", None) or cause)
+        raise UserError(f"the storage {name} cannot be used: {why}") from error
     except Exception as error:
-        if type(error).__name__ == "FutureTimeoutError" or type(error).__module__.startswith("grpc"):
+        if _is_grpc(error):
             raise UserError(f"the storage {name} cannot be used: it does not answer") from error
         raise
+
+
+def _is_grpc(error: BaseException) -> bool:
+    return type(error).__module__.partition(".")[0] == "grpc"
 
 
 def _server(url: str) -> BaseStorage:
@@ -86,11 +94,13 @@ def _server(url: str) -> BaseStorage:
 
         host, _, port = url.removeprefix("grpc://").partition(":")
         proxy = GrpcStorageProxy(host=host, port=int(port or GRPC_PORT))
-        proxy.wait_server_ready(timeout=10)
+        proxy.wait_server_ready(timeout=PROXY_SECONDS)
         return proxy
+    scheme, _, rest = url.partition("://")
     address = url
-    if url.startswith("postgresql://") and not find_spec("psycopg2"):
-        address = url.replace("postgresql://", "postgresql+psycopg://", 1)
+    if scheme in WHEELS:
+        default, wheel = WHEELS[scheme]
+        address = url if find_spec(default) else f"{scheme}+{wheel}://{rest}"
     options: dict[str, Any] = {"pool_pre_ping": True} if _scheme(url) != "sqlite" else {}
     return _database(address, options)
 

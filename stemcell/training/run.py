@@ -10,6 +10,7 @@ from typing import Any
 
 from stemcell.config import FIELDS, PRECISIONS, RunConfig, from_dict, mode, run_name, to_dict, write_yaml
 from stemcell.corpora.layers import LAYERS, SPLITS
+from stemcell.cpu import slowdown
 from stemcell.errors import UserError, unknown
 from stemcell.home import home
 from stemcell.tasks import task as find_task
@@ -19,6 +20,8 @@ from stemcell.training.processes import from_main, rank
 
 # What may change when a run goes on; everything else would make it another run.
 RESUMABLE = ("epochs", "checkpoint_minutes", "early_stop")
+# A half precision that takes as many times as long as float32 does is worth a word.
+SLOW = 2.0
 
 
 def start_run(config: RunConfig, overwrite: bool = False, parent: str | None = None, own_id: str | None = None) -> Path:
@@ -227,9 +230,12 @@ def make_accelerator(precision: str) -> Any:
     from accelerate import Accelerator
 
     try:
-        return Accelerator(mixed_precision=precision)
+        accelerator = Accelerator(mixed_precision=precision)
     except ValueError as error:
         raise UserError(f"precision {precision} does not work here ({error}); use --precision no or bf16") from None
+    if accelerator.device.type == "cpu" and accelerator.is_main_process and (times := slowdown(precision)) > SLOW:
+        say(f"{precision} is {times:.0f} times slower than float32 on this processor; leave --precision out")
+    return accelerator
 
 
 def _tags(config: RunConfig, fingerprint: str) -> dict[str, str]:

@@ -7,7 +7,10 @@ import os
 import re
 import shutil
 import signal
+import socket
+import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -167,6 +170,38 @@ def test_a_killed_trial_and_a_killed_sweep_go_on(sweep: list[Any], folder: Path)
     assert [trial.params["l0_penalty"] for trial in trials][: len(penalties)] == penalties
     assert trials[0].user_attrs["died"] == ["its process ended with code -9"]
     assert [len(trial.intermediate_values) for trial in trials] == [6] * 4
+
+
+@pytest.fixture
+def proxy(tmp_path: Path) -> Iterator[str]:
+    """Optuna's proxy of a journal, in a process of its own; its address."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    code = (
+        "import sys, optuna.storages as s, optuna.storages.journal as j\n"
+        "storage = s.JournalStorage(j.JournalFileBackend(sys.argv[1]))\n"
+        "s.run_grpc_proxy_server(storage, host='127.0.0.1', port=int(sys.argv[2]))\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code, tmp_path / "proxy.journal", str(port)]) as process:
+        yield f"grpc://127.0.0.1:{port}"
+        process.kill()
+
+
+def test_a_killed_sweep_goes_on_over_a_proxy(sweep: list[Any], folder: Path, proxy: str) -> None:
+    sweep = [*sweep, "--workers", 2, "--storage", proxy, "--name", "shared"]
+    process = Process(*sweep).when(lambda: (folder / "trials/trial-001/metrics.jsonl").exists())
+    process._process.kill()
+    process._process.wait()
+    done(*sweep)
+    host, _, port = proxy.removeprefix("grpc://").partition(":")
+    storage = optuna.storages.GrpcStorageProxy(host=host, port=int(port))
+    trials = optuna.load_study(study_name="shared", storage=storage).trials
+    assert [(trial.number, trial.state.name) for trial in trials] == [(number, "COMPLETE") for number in range(4)]
+    assert [run.name for run in runs(folder)] == [f"trial-{number:03d}" for number in range(4)]
+    for trial, run in zip(trials, runs(folder), strict=True):
+        assert trial.values[0] == read(run / "artifacts" / "report.json")["dev_average"]
+    assert len(copies(folder)[1]) == 4
 
 
 def test_ctrl_c_saves_and_a_timeout_too(sweep: list[Any], folder: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 from optuna.trial import TrialState
 
 from stemcell.errors import UserError
+from stemcell.searching import storage as storages
 from stemcell.searching import study
 from stemcell.searching.space import Sampler, Sweep, find_sweep, read_sweep
 from stemcell.searching.storage import check_storage, open_storage
@@ -198,10 +199,18 @@ def test_storages_that_cannot_be_used(tmp_path: Path) -> None:
     journal = tmp_path / "study.journal"
     with pytest.raises(UserError, match=r"postgresql://127.0.0.1:9/none cannot be used: .*(refused|failed)"):
         open_storage("postgresql://me:secret@127.0.0.1:9/none", journal)
+    with pytest.raises(UserError, match=r"mysql://127.0.0.1:9/none cannot be used: .*refused"):
+        open_storage("mysql://me:secret@127.0.0.1:9/none", journal)
     (tmp_path / "text.db").write_text("this is no database, whatever its name is" * 100)
     with pytest.raises(UserError, match=r"text\.db cannot be used: file is not a database"):
         open_storage(f"sqlite:///{tmp_path / 'text.db'}", journal)
     assert not journal.exists()
+
+
+def test_a_proxy_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storages, "PROXY_SECONDS", 0.5)
+    with pytest.raises(UserError, match=r"grpc://127.0.0.1:9 cannot be used: it does not answer$"):
+        open_storage("grpc://127.0.0.1:9", tmp_path / "study.journal")
 
 
 def test_a_study_that_is_not_ours(tmp_path: Path) -> None:
@@ -216,11 +225,11 @@ def test_a_study_that_is_not_ours(tmp_path: Path) -> None:
     assert found.trials[0].state == TrialState.WAITING
 
 
-@pytest.mark.parametrize(("url", "package"), [("mysql://me:secret@host/x", "mysqlclient"), ("grpc://host:1", "grpcio")])
-def test_what_a_storage_needs_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, package: str) -> None:
-    for module in ("MySQLdb", "grpc"):
+@pytest.mark.parametrize(("url", "extra"), [("mysql://me:secret@host/x", "mysql"), ("grpc://host:1", "grpc")])
+def test_what_a_storage_needs_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, extra: str) -> None:
+    for module in ("MySQLdb", "pymysql", "grpc"):
         monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(UserError, match=rf"needs a package: pip install {package}$") as error:
+    with pytest.raises(UserError, match=rf"needs a package: pip install 'stemcell\[{extra}\]'$") as error:
         open_storage(url, tmp_path / "study.journal")
     assert "secret" not in str(error.value)
 
