@@ -2,16 +2,18 @@
 ARG BASE=python:3.11.14-slim-bookworm
 FROM ${BASE}
 
-# Where torch's build comes from; empty: pip's own index, whose build for Linux brings CUDA along.
-ARG TORCH_INDEX=""
+# cpu, or the CUDA that torch brings along, such as cu130.
+ARG TORCH_BACKEND=cpu
 ENV PIP_NO_CACHE_DIR=1 \
     PIP_DISABLE_PIP_VERSION_CHECK=1 \
     PYTHONUNBUFFERED=1
 
 WORKDIR /opt/stemcell
 COPY constraints.txt ./
-# torch comes first, since its exact version decides which build it is.
-RUN pip install --constraint constraints.txt ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} torch
+# torch comes first, by uv, which knows where each of its builds is; pip keeps what is there.
+RUN pip install uv==0.13.9 \
+    && uv pip install --system --no-cache --torch-backend "$TORCH_BACKEND" --constraint constraints.txt torch \
+    && pip uninstall --yes uv
 COPY pyproject.toml README.md LICENSE ./
 COPY stemcell ./stemcell
 COPY sweeps ./sweeps

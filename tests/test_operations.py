@@ -98,6 +98,18 @@ def test_images_are_pinned_and_not_root(file: str) -> None:
         assert source in allowed, source
 
 
+def test_the_image_is_for_processors_unless_told() -> None:
+    text = (ROOT / "Dockerfile").read_text("utf-8")
+    assert re.findall(r"^ARG TORCH_BACKEND=(.*)$", text, re.MULTILINE) == ["cpu"]
+    # torch is there, at the version that is wanted, before pip could take another build of it.
+    torch, package = (
+        text.index('--torch-backend "$TORCH_BACKEND" --constraint constraints.txt torch'),
+        text.index("pip install --constraint constraints.txt ."),
+    )
+    assert torch < package
+    assert re.search(r"uv==\d+\.\d+\.\d+", text)
+
+
 def test_the_project_file_names_commands_that_are_there(tmp_path: Path) -> None:
     project = load_project(str(ROOT))
     given = {"data": "corpus", "out": "out", "target": "minilm", "study": "stl-mtl"}
