@@ -28,7 +28,7 @@ KIND = "probe"
 def probe_target(
     target: str, data: Path | None = None, out: Path | None = None, *, split: str = "test",
     tasks: Sequence[str] | None = None, figures: bool = False,
-    shown: Sequence[tuple[str, str]] = (), overwrite: bool = False, **settings: Any,
+    shown: Sequence[tuple[str, str]] = (), overwrite: bool = False, study: RunFolder | None = None, **settings: Any,
 ) -> Probed:  # fmt: skip
     """Probe an encoder, a run or an export, and keep what is found; on all processes together.
 
@@ -42,6 +42,7 @@ def probe_target(
         out: folder for the files of :func:`write_files`; only a run on its own corpus may do without.
         figures: draw them into ``out/figures``.
         shown: tasks and labels whose own heat maps are drawn there too.
+        study: that a record of its own is a part of.
         settings: others of :func:`stemcell.probing.run.probe_all`.
 
     Raises:
@@ -65,7 +66,7 @@ def probe_target(
             keep(run, found, atlas, split)
             send(run)
         elif out is not None:
-            _record(out, target, corpus, found, atlas, split, overwrite)
+            _record(out, target, corpus, found, atlas, split, overwrite, study)
         if out is not None:
             write_files(out, found, atlas)
             _draw(out / "figures", found, figures, shown)
@@ -83,13 +84,15 @@ def probe_run(folder: Path, split: str = "test") -> None:
     probe_target(str(folder), split=split, tasks=config["tasks"], precision=config["precision"])
 
 
-def probe_encoder(encoder: str, data: Path, out: Path, split: str = "test", train_limit: int = 0) -> None:
-    """Probe an encoder as it is, with untrained ones beside it; ``out`` becomes the record.
+def probe_encoder(
+    encoder: str, data: Path, out: Path, split: str = "test", train_limit: int = 0, study: RunFolder | None = None
+) -> None:
+    """Probe an encoder as it is, with untrained ones beside it; ``out`` becomes the record, a part of ``study``.
 
     Raises:
         UserError: as :func:`probe_target`.
     """
-    probe_target(encoder, data, out, split=split, baseline="untrained", train_limit=train_limit)
+    probe_target(encoder, data, out, split=split, baseline="untrained", train_limit=train_limit, study=study)
 
 
 def files(found: Probed) -> dict[str, bytes]:
@@ -193,16 +196,20 @@ def _check(out: Path | None, own: bool, overwrite: bool) -> None:
         raise UserError(f"{out}: not empty; name another folder with --out, or replace its tables with --overwrite")
 
 
-def _record(out: Path, target: str, corpus: Corpus, found: Probed, atlas: str, split: str, overwrite: bool) -> None:
+def _record(
+    out: Path, target: str, corpus: Corpus, found: Probed, atlas: str, split: str, overwrite: bool,
+    study: RunFolder | None,
+) -> None:  # fmt: skip
     """Make ``out`` a run folder that is of probes alone."""
     config = {
         "target": target if target in NAMES else str(Path(target).absolute()),
         "data": str(corpus.folder.absolute()),
         "split": split,
         "tasks": list(dict.fromkeys(own.task for own in found.scores)),
+        **({"experiment": study.config["experiment"]} if study else {}),
     }
     tags = {"kind": KIND, "encoder": target, "mode": "pretrained", "corpus": corpus.fingerprint}
-    folder = RunFolder.create(out, config, tags, overwrite=overwrite)
+    folder = RunFolder.create(out, config, tags, overwrite=overwrite, parent=study.id if study else None)
     keep(folder, found, atlas, split)
     folder.set_status("FINISHED")
     folder.release()

@@ -132,7 +132,8 @@ def _probe(job: Job) -> None:
             return
         if RunFolder(out).tags.get("kind") == "probe":
             shutil.rmtree(out)
-    probe_encoder(job.encoder, job.data, out, split="test", train_limit=job.train_limit)
+    study = RunFolder(job.folder)
+    probe_encoder(job.encoder, job.data, out, split="test", train_limit=job.train_limit, study=study)
 
 
 def _place(slot: int, workers: int) -> None:

@@ -113,6 +113,21 @@ def test_the_study_is_the_parent_of_its_runs_in_mlflow(made: tuple[Path, Path, R
         assert own[str(made[1] / name)].data.tags["mlflow.parentRunId"] == parent.info.run_id
 
 
+def test_the_study_is_the_parent_of_its_probes_too(corpus: Path, tmp_path: Path) -> None:
+    from stemcell.tracking import store
+
+    file = write(
+        tmp_path, SMALL.replace("[pos, ner]", "[pos]") + "after: [probe]\npretrained: true\nexperiment: heads\n"
+    )
+    done("study", file, "--data", corpus, "--out", tmp_path / "out")
+    client = store.connect()
+    copies = client.search_runs([store.experiment(client, "heads")])
+    own = {Path(run.data.tags["stemcell.folder"]).name: run for run in copies}
+    assert own.keys() == {"mine", "tiny-bert-pretrained", "tiny-bert-pos-seed1"}
+    for name in ("tiny-bert-pretrained", "tiny-bert-pos-seed1"):
+        assert own[name].data.tags["mlflow.parentRunId"] == own["mine"].info.run_id
+
+
 def test_the_same_command_again_does_nothing(copied: tuple[Path, Path], corpus: Path) -> None:
     file, study = copied
     before = {name: snapshot(study / name) for name in NAMES}
