@@ -41,7 +41,7 @@ def command(
     import math
     import sys
 
-    from stemcell.comparing.compare import Settings, compare_runs, verdicts_text
+    from stemcell.comparing.compare import Settings, compare_runs, summary
     from stemcell.errors import UserError
 
     if not 0 <= margin < math.inf:
@@ -52,6 +52,5 @@ def command(
     found = compare_runs(runs or [], out, settings, condition=condition, experiment=experiment, overwrite=overwrite)
     for note in found.sources.notes:
         print(note, file=sys.stderr)
-    print(found.tables["joint"].markdown())
-    print(verdicts_text(found))
+    print(summary(found))
     print(f"report: {out / 'artifacts' / 'report.html'}")

@@ -57,8 +57,8 @@ class Ablation:
             for own in (self.stem[task], self.others[task], further):
                 cells += [100 * own.value, 100 * own.low, 100 * own.high]
             rows.append([*cells, p_cell(further.p), p_cell(p)])
-        header = ["task", "loss without stem-cell heads", "low", "high", "without others", "low ", "high ",
-                  "further loss", "low  ", "high  ", "p", "p Holm"]  # fmt: skip
+        header = ["task", "loss without stem-cell heads", "low", "high", "loss without others", "others low",
+                  "others high", "further loss", "further low", "further high", "p", "p Holm"]  # fmt: skip
         count = f"{self.heads[0]}" if self.heads[0] == self.heads[1] else f"{self.heads[0]} to {self.heads[1]}"
         notes = [
             f"{count} heads of {self.model} ({self.seeds} seeds) are set to 0 in evaluation, and so are as many other "

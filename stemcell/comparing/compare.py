@@ -68,6 +68,7 @@ class Comparison:
         verdicts: a claim and encoder each.
         tables: all tables by file name, without ending.
         gains: of each encoder, the models' gains by label (:mod:`stemcell.figures.gains`).
+        stems: of each encoder, which heads are stem-cell heads and what becomes of a model without them, in sentences.
         page: the report.
     """
 
@@ -75,6 +76,7 @@ class Comparison:
     verdicts: list[Verdict]
     tables: dict[str, Table] = field(default_factory=dict)
     gains: dict[str, list[Gains]] = field(default_factory=dict)
+    stems: dict[str, list[str]] = field(default_factory=dict)
     page: str = ""
 
 
@@ -105,7 +107,8 @@ def compare(sources: Sources, settings: Settings) -> Comparison:
     scores = Scores(sources, settings.samples)
     found = Comparison(sources, [])
     tables = found.tables
-    tables["joint"] = joint_table(sources)
+    if together := joint_table(sources):
+        tables["joint"] = together
     if pruned := pruning_table(sources):
         tables["pruning"] = pruned
     if across := encoders_table(sources):
@@ -123,18 +126,19 @@ def compare(sources: Sources, settings: Settings) -> Comparison:
             for number, table in enumerate(verdict.tables, 1):
                 tables[f"{verdict.claim.lower()}-{number}-{_plain(encoder)}"] = table
         tables.update(_probes(sources, encoder, settings.published, found.gains.setdefault(encoder, [])))
-        stems += _stem(sources, encoder, settings, tables)
+        stems += _stem(found, encoder, settings)
     tables["runs"] = runs_table(sources)
     found.page = _page(found, stems, settings)
     return found
 
 
-def verdicts_text(found: Comparison) -> str:
-    """The verdicts for a terminal."""
-    lines = []
-    for verdict in found.verdicts:
-        lines.append(f"{verdict.claim} {short(verdict.encoder)}: {verdict.word}. {verdict.reason}")
-    return "\n".join(lines)
+def summary(found: Comparison) -> str:
+    """What people read at the end: scores, verdicts and what is known of stem-cell heads."""
+    printed = ("joint", "pruning", "ablation-")
+    shown = [table.markdown() for name, table in found.tables.items() if name.startswith(printed)]
+    lines = [f"{own.claim} {short(own.encoder)}: {own.word}. {own.reason}" for own in found.verdicts]
+    lines += [f"stem-cell heads {short(encoder)}: {' '.join(own)}" for encoder, own in found.stems.items()]
+    return "\n".join([*shown, *lines])
 
 
 def _probes(sources: Sources, encoder: str, published: bool, kept: list[Gains]) -> dict[str, Table]:
@@ -153,21 +157,26 @@ def _probes(sources: Sources, encoder: str, published: bool, kept: list[Gains]) 
     return found
 
 
-def _stem(sources: Sources, encoder: str, settings: Settings, tables: dict[str, Table]) -> list[str]:
-    """The stem-cell heads' part of the page; their tables are added."""
-    found: StemHeads | None = stem_heads(sources, encoder, settings.kept_for, settings.knows)
-    if found is None:
-        why = f"{short(encoder)}: fewer than {settings.kept_for} tasks have single-task pruned runs."
-        return [report.paragraph(why)]
-    table = tables[f"stem-{_plain(encoder)}"] = stem_table(found, encoder)
-    parts = [heads_map(found, encoder), report.table(table)]
+def _stem(found: Comparison, encoder: str, settings: Settings) -> list[str]:
+    """The stem-cell heads' part of the page; their tables and sentences are added."""
+    sources, told = found.sources, found.stems.setdefault(encoder, [])
+    stem: StemHeads | None = stem_heads(sources, encoder, settings.kept_for, settings.knows)
+    if stem is None:
+        told.append(f"Fewer than {settings.kept_for} tasks have single-task pruned runs.")
+        return [report.paragraph(f"{short(encoder)}: {told[0]}")]
+    table = found.tables[f"stem-{_plain(encoder)}"] = stem_table(stem, encoder)
+    names = ", ".join(f"{layer + 1}-{head + 1}" for layer, head in stem.heads)
+    told.append(f"{len(stem.heads)} of {stem.mask.size}{names and ': '}{names}.")
+    parts = [heads_map(stem, encoder), report.table(table)]
     if settings.ablate:
-        cut = ablate(sources, encoder, found, settings.ablate, settings.samples, tell=_say)
+        cut = ablate(sources, encoder, stem, settings.ablate, settings.samples, tell=_say)
         if isinstance(cut, str):
-            return [*parts, report.paragraph(f"Ablation: {cut}")]
-        losses = tables[f"ablation-{_plain(encoder)}"] = cut.table()
+            told.append(f"Ablation: {cut}")
+            return [*parts, report.paragraph(told[-1])]
+        losses = found.tables[f"ablation-{_plain(encoder)}"] = cut.table()
         question = "Do all tasks lose more without these heads than without as many others of the same layers?"
-        parts += [report.paragraph(f"{question} {cut.answer[0].upper()}{cut.answer[1:]}."), report.table(losses)]
+        told.append(f"{question} {cut.answer[0].upper()}{cut.answer[1:]}.")
+        parts += [report.paragraph(told[-1]), report.table(losses)]
     return parts
 
 

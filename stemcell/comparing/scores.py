@@ -86,7 +86,7 @@ def score(run: Source, task: str) -> float:
     return float(main_score(run.counts[task].sum(0)))
 
 
-def joint_table(sources: Sources) -> Table:
+def joint_table(sources: Sources) -> Table | None:
     """Single tasks, pairs and all five, in the form of the paper's table 1: ``+NER`` is training with NER beside it."""
     rows: list[list[Cell]] = []
     for encoder in sources.encoders:
@@ -95,7 +95,7 @@ def joint_table(sources: Sources) -> Table:
             models[f"+{other.upper()}"] = {task: pair(task, other) for task in LAYERS if task != other}
         models[MTL] = dict.fromkeys(LAYERS, MTL)
         rows += _rows(sources, encoder, models)
-    return Table(f"Training tasks together ({_what(sources)})", _header(sources), rows)
+    return Table(f"Training tasks together ({_what(sources)})", _header(sources), rows) if rows else None
 
 
 def pruning_table(sources: Sources) -> Table | None:

@@ -244,6 +244,7 @@ def test_gains_are_those_of_common_labels_in_points(tmp_path: Path) -> None:
 def test_the_papers_tables(tmp_path: Path) -> None:
     scores = h1_world(tmp_path / "a", seeds=2)
     table = joint_table(scores.sources)
+    assert table is not None
     assert [row[1] for row in table.rows] == ["STL", "+POS", "+NER", "+DEP", "+CON", "+SRL", "MTL-5"]
     cells = {(str(row[1]), task): cell for row in table.rows for task, cell in zip(LAYERS, row[2:], strict=True)}
     assert cells["+POS", "pos"] is None

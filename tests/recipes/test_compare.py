@@ -52,6 +52,8 @@ def test_the_record_has_it_all_and_mlflow_a_copy(runs: list[Path], tmp_path: Pat
     said = done("compare", *runs, "--out", out, "--samples", 200).out
     assert "| minilm | MTL-5 |" in said
     assert re.search(r"^H1 minilm: \w+", said, re.MULTILINE)
+    assert "**Pruning heads" in said
+    assert re.search(r"^stem-cell heads minilm: \d+ of 72", said, re.MULTILINE)
     assert status(out) == "FINISHED"
     figures = {path.name for path in (out / "artifacts" / "figures" / "minilm").iterdir()}
     assert {f"gains-{task}-{mode}.{form}" for task, mode in PROBES.items() for form in ("png", "svg", "pdf")} == figures
@@ -78,6 +80,16 @@ def test_the_record_has_it_all_and_mlflow_a_copy(runs: list[Path], tmp_path: Pat
     assert "H1 minilm" in copy.data.tags["mlflow.note.content"]
     kept = {entry.path for entry in client.list_artifacts(copy.info.run_id, "artifacts")}
     assert {"artifacts/report.html", "artifacts/verdicts.json"} <= kept
+
+
+def test_tables_without_rows_are_left_out(tmp_path: Path) -> None:
+    mask = np.arange(72).reshape(6, 12) < 36
+    paths = [world.run(tmp_path / name, (name,), mask=mask).path for name in ("pos", "dep")]
+    said = done("compare", *paths, "--out", tmp_path / "out").out
+    assert "Training tasks together" not in said
+    assert "**Pruning heads" in said
+    assert "stem-cell heads minilm: Fewer than 4 tasks have single-task pruned runs." in said
+    assert not list((tmp_path / "out" / "artifacts" / "tables").glob("joint.*"))
 
 
 def test_the_page_needs_nothing_beside_it(runs: list[Path], tmp_path: Path) -> None:
@@ -204,11 +216,13 @@ def test_stem_cell_heads_are_ablated(corpus: Path, tmp_path: Path) -> None:
         rows = list(csv.DictReader(file))
     assert [row["task"] for row in rows] == [task.upper() for task in LAYERS]
     for row in rows:
-        lost = float(row["loss without stem-cell heads"]) - float(row["without others"])
+        lost = float(row["loss without stem-cell heads"]) - float(row["loss without others"])
         assert lost == pytest.approx(float(row["further loss"]), abs=1e-6)
     assert any(float(row["loss without stem-cell heads"]) != 0 for row in rows)
     page = (tmp_path / "out" / "artifacts" / "report.html").read_text("utf-8")
     assert "Do all tasks lose more without these heads" in page
+    assert "**Ablation of stem-cell heads" in found.out
+    assert "stem-cell heads tiny-bert: 3 of 16: 1-1, 1-2, 3-2. Do all tasks lose more without" in found.out
     shutil.rmtree(tmp_path / "mtl-1" / "checkpoints")
     again = (
         "compare",
