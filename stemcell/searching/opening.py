@@ -128,7 +128,7 @@ def _find_study(
 def _check_folder(folder: RunFolder, known: dict[str, Any]) -> None:
     if folder.tags.get("kind") != "sweep":
         raise UserError(f"{folder.path}: holds a run that is no sweep; name another folder with --out")
-    study.check_same(folder.config["sweep"]["identity"], known, str(folder.path))
+    study.check_same(study.recorded_identity(folder.config, folder.tags["corpus"]), known, str(folder.path))
 
 
 def _make_folder(sweep: Sweep, config: RunConfig, plan: Plan, known: dict[str, Any], own_id: str) -> RunFolder:
@@ -142,7 +142,6 @@ def _make_folder(sweep: Sweep, config: RunConfig, plan: Plan, known: dict[str, A
         "sampler": dataclasses.asdict(sweep.sampler),
         "pruner": dataclasses.asdict(sweep.pruner),
         "trials": plan.trials,
-        "identity": known,
     }
     tags = {"kind": "sweep", "encoder": config.encoder, "tasks": ",".join(config.tasks), "corpus": known["corpus"]}
     folder = RunFolder.create(plan.folder, {**fixed, "sweep": about}, tags, own_id=own_id)

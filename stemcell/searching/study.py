@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
 IDENTITY = "stemcell"
+# Settings that do not make another sweep.
+PLACES = ("data", "out", "experiment")
 # Seconds between signs of life, and without one until a worker on another machine counts as dead.
 BEAT, GRACE = 15.0, 90.0
 # Seconds in which a machine that makes a study says what it is.
@@ -56,13 +58,26 @@ def make_pruner(pruner: Pruner) -> BasePruner:
 
 def identity(sweep: Sweep, config: dict[str, Any], corpus: str) -> dict[str, Any]:
     """What makes two sweeps the same: space, fixed fields, objectives, sampler and corpus; not how many trials."""
-    fixed = {name: value for name, value in config.items() if name not in ("data", "out", "experiment", *sweep.space)}
+    fixed = {name: value for name, value in config.items() if name not in (*PLACES, *sweep.space)}
     return {
         "space": describe(sweep.space),
         "base": fixed,
         "objectives": list(sweep.objectives),
         "heads_budget": sweep.heads_budget,
         "sampler": {"name": sweep.sampler.name, "seed": sweep.sampler.seed},
+        "corpus": corpus,
+    }
+
+
+def recorded_identity(config: dict[str, Any], corpus: str) -> dict[str, Any]:
+    """The same, from the configuration in a sweep's run folder and its corpus."""
+    about = config["sweep"]
+    return {
+        "space": about["space"],
+        "base": {name: value for name, value in config.items() if name not in (*PLACES, *about["space"], "sweep")},
+        "objectives": about["objectives"],
+        "heads_budget": about["heads_budget"],
+        "sampler": {"name": about["sampler"]["name"], "seed": about["sampler"]["seed"]},
         "corpus": corpus,
     }
 
