@@ -146,7 +146,19 @@ def overlap_tables(sources: Sources, encoder: str) -> list[Table]:
         above = agreement(majority[a], majority[b])
         rows.append([a, b, each.first, each.second, each.both, each.expected, rate, each.jaccard, above,
                      p_cell(each.at_least), p_cell(p)])  # fmt: skip
-    header = ["", "and", "kept", "kept ", "both", "by chance", "ratio", "Jaccard", "agreement", "p", "p Holm"]
+    header = [
+        "one",
+        "other",
+        "one keeps",
+        "other keeps",
+        "both",
+        "by chance",
+        "ratio",
+        "Jaccard",
+        "agreement",
+        "p",
+        "p Holm",
+    ]
     tables = [Table(f"Heads kept by tasks, {short(encoder)}", header, rows)] if rows else []
     several = {name: own for name, own in groups.items() if len(own) > 1}
     if several:
@@ -156,7 +168,16 @@ def overlap_tables(sources: Sources, encoder: str) -> list[Table]:
             above = float(np.mean([agreement(a, b) for a, b in combinations(own, 2)]))
             lines.append([name, found.runs, found.jaccard, above, found.by_all, found.all_expected, found.by_none,
                           found.none_expected])  # fmt: skip
-        header = ["", "seeds", "Jaccard", "agreement", "by all", "by chance", "by none", "by chance "]
+        header = [
+            "model",
+            "seeds",
+            "Jaccard",
+            "agreement",
+            "by all",
+            "by all by chance",
+            "by none",
+            "by none by chance",
+        ]
         tables.append(Table(f"Heads kept by seeds, {short(encoder)}", header, lines))
     return tables
 
@@ -173,7 +194,7 @@ def encoders_table(sources: Sources) -> Table | None:
                 ]
                 shares = [float(np.mean([mask.mean() for mask in own[task]]) * 100) for own in (one, other)]
                 rows.append([short(a), short(b), task.upper(), *shares, _rank_correlation(*uses)])
-    header = ["", "and", "task", "kept, %", "kept, % ", "rank correlation of layers"]
+    header = ["one", "other", "task", "one keeps, %", "other keeps, %", "rank correlation of layers"]
     return Table("Encoders: share of heads that layers keep", header, rows) if rows else None
 
 

@@ -54,7 +54,8 @@ def tiny(name: str, sentences: Iterable[Sequence[str]]) -> tuple[PreTrainedConfi
         build = BertConfig
         if name == "tiny-electra":
             build = ElectraConfig
-            choices["embedding_size"] = SHAPE["hidden_size"]
+            # Narrower, as in the published small model: with embeddings as wide as its layers ELECTRA is BERT.
+            choices["embedding_size"] = SHAPE["hidden_size"] // 2
     elif name == "tiny-roberta":
         vocabulary, merges = _bytes(words, ["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
         tokenizer = RobertaTokenizer(vocabulary, merges, add_prefix_space=True, model_max_length=LONGEST)

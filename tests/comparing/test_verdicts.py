@@ -166,7 +166,7 @@ def test_h3(tmp_path: Path) -> None:
     assert overlap_verdict(sources(world.run(tmp_path / "e")), "minilm", SAMPLES).word == "not enough runs"
     overlap = true.tables[0]
     row = dict(zip(overlap.columns, overlap.rows[0], strict=True))
-    assert row["by chance"] == pytest.approx(row["kept"] * row["kept "] / 36)
+    assert row["by chance"] == pytest.approx(row["one keeps"] * row["other keeps"] / 36)
 
 
 def test_agreement_is_0_by_chance_and_1_at_most() -> None:

@@ -65,6 +65,11 @@ def test_the_record_has_it_all_and_mlflow_a_copy(runs: list[Path], tmp_path: Pat
         for ending in ("csv", "md", "tex"):
             assert (out / "artifacts" / "tables" / f"{name}.{ending}").read_text()
     assert (out / "artifacts" / "tables" / "h1-1-minilm.csv").read_text()
+    for table in (out / "artifacts" / "tables").glob("*.csv"):
+        with table.open() as file:
+            names = next(csv.reader(file))
+        assert len(set(names)) == len(names), table.name
+        assert all(name and name == name.strip() for name in names), table.name
     record = RunFolder(out)
     ids = [RunFolder(run).id for run in runs]
     assert record.tags["kind"] == "comparison"
