@@ -146,19 +146,8 @@ def overlap_tables(sources: Sources, encoder: str) -> list[Table]:
         above = agreement(majority[a], majority[b])
         rows.append([a, b, each.first, each.second, each.both, each.expected, rate, each.jaccard, above,
                      p_cell(each.at_least), p_cell(p)])  # fmt: skip
-    header = [
-        "one",
-        "other",
-        "one keeps",
-        "other keeps",
-        "both",
-        "by chance",
-        "ratio",
-        "Jaccard",
-        "agreement",
-        "p",
-        "p Holm",
-    ]
+    header = ["one", "other", "one keeps", "other keeps", "both", "by chance", "ratio", "Jaccard", "agreement",
+              "p", "p Holm"]  # fmt: skip
     tables = [Table(f"Heads kept by tasks, {short(encoder)}", header, rows)] if rows else []
     several = {name: own for name, own in groups.items() if len(own) > 1}
     if several:
@@ -168,16 +157,8 @@ def overlap_tables(sources: Sources, encoder: str) -> list[Table]:
             above = float(np.mean([agreement(a, b) for a, b in combinations(own, 2)]))
             lines.append([name, found.runs, found.jaccard, above, found.by_all, found.all_expected, found.by_none,
                           found.none_expected])  # fmt: skip
-        header = [
-            "model",
-            "seeds",
-            "Jaccard",
-            "agreement",
-            "by all",
-            "by all by chance",
-            "by none",
-            "by none by chance",
-        ]
+        header = ["model", "seeds", "Jaccard", "agreement", "by all", "by all by chance", "by none",
+                  "by none by chance"]  # fmt: skip
         tables.append(Table(f"Heads kept by seeds, {short(encoder)}", header, lines))
     return tables
 

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 KINDS = "sqlite:///FILE, postgresql://…, mysql://…, grpc://HOST:PORT, or leave --storage out for a journal file"
 
-# The extras of this package that bring a scheme's driver along.
-EXTRAS = {"postgresql": "postgres", "mysql": "mysql", "grpc": "grpc"}
+DRIVERS = {"postgresql": "'psycopg[binary]'", "mysql": "pymysql", "grpc": "grpcio protobuf"}
 # Schemes whose default driver in SQLAlchemy builds from source; the one used where that is not installed.
 WHEELS = {"postgresql": ("psycopg2", "psycopg"), "mysql": ("MySQLdb", "pymysql")}
 GRPC_PORT = 13000
@@ -58,8 +57,7 @@ def open_storage(url: str | None, journal: Path) -> BaseStorage:
         try:
             return _server(url)
         except ImportError as error:
-            extra = EXTRAS.get(_scheme(url))
-            package = f"'stemcell[{extra}]'" if extra else str(error)
+            package = DRIVERS.get(_scheme(url), str(error))
             raise UserError(f"the storage {shown(url)} needs a package: pip install {package}") from error
 
 

@@ -225,11 +225,11 @@ def test_a_study_that_is_not_ours(tmp_path: Path) -> None:
     assert found.trials[0].state == TrialState.WAITING
 
 
-@pytest.mark.parametrize(("url", "extra"), [("mysql://me:secret@host/x", "mysql"), ("grpc://host:1", "grpc")])
-def test_what_a_storage_needs_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, extra: str) -> None:
+@pytest.mark.parametrize(("url", "package"), [("mysql://me:secret@host/x", "pymysql"), ("grpc://host:1", "grpcio .*")])
+def test_what_a_storage_needs_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, package: str) -> None:
     for module in ("MySQLdb", "pymysql", "grpc"):
         monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(UserError, match=rf"needs a package: pip install 'stemcell\[{extra}\]'$") as error:
+    with pytest.raises(UserError, match=rf"needs a package: pip install {package}$") as error:
         open_storage(url, tmp_path / "study.journal")
     assert "secret" not in str(error.value)
 
