@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import pytest
 import torch
 from torch.nn import functional
@@ -87,6 +89,9 @@ def test_what_half_precision_costs_is_measured():
 def test_a_slow_precision_is_told(monkeypatch, capsys):
     from stemcell.training import run
 
+    # A process has one state for all its accelerators, which other tests have set.
+    accelerator = SimpleNamespace(device=torch.device("cpu"), is_main_process=True)
+    monkeypatch.setattr("accelerate.Accelerator", lambda mixed_precision: accelerator)
     for times, told in ((21.7, True), (0.5, False)):
         monkeypatch.setattr(run, "slowdown", lambda precision, times=times: times)
         run.make_accelerator("bf16")
