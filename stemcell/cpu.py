@@ -1,4 +1,4 @@
-"""Faster float32 linear layers on processors, and what half precision costs on them.
+"""Faster float32 linear layers on processors.
 
 PyTorch multiplies float32 matrices with MKL, which is slow on AMD's processors (on an EPYC of 2024, 215 GFLOP/s on two
 cores), while the oneDNN that it ships with uses their widest instructions (480 GFLOP/s there). The result is the same
@@ -9,7 +9,6 @@ left alone.
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
@@ -42,31 +41,6 @@ def vendor() -> str:
         return ""
     found = re.search(r"^vendor_id\s*:\s*(\w+)", text, re.MULTILINE)
     return found[1] if found else ""
-
-
-@cache
-def slowdown(precision: str) -> float:
-    """How many times as long as in float32 a linear layer takes here in a precision (no, bf16 or fp16), measured.
-
-    Processors without instructions for a precision emulate it: bf16 is twice as fast as float32 on some, and twenty
-    times slower on others.
-    """
-    if precision == "no":
-        return 1.0
-    left, right = torch.ones(64, 384), torch.ones(384, 384)
-    half = getattr(torch, {"bf16": "bfloat16", "fp16": "float16"}[precision])
-    return _seconds(left.to(half), right.to(half)) / _seconds(left, right)
-
-
-def _seconds(left: Tensor, right: Tensor) -> float:
-    """The shortest of a few times, since the rest of the machine only adds to it."""
-
-    def once() -> float:
-        start = time.perf_counter()
-        functional.linear(left, right)
-        return time.perf_counter() - start
-
-    return min(once() for _ in range(5))
 
 
 try:

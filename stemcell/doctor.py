@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -87,35 +86,20 @@ def _devices() -> Iterator[Check]:
     else:
         yield Check("GPU", "missing", "none that this torch can use; training runs on the processor")
     for device in devices:
-        yield _attempt(f"{device.type} fp32", True, partial(_multiplies, torch, device, "float32"))
-        yield _attempt(f"{device.type} bf16", False, partial(_multiplies, torch, device, "bfloat16"))
+        yield _attempt(f"{device.type} fp32", True, partial(_multiplies, device, "no"))
+        yield _attempt(f"{device.type} bf16", False, partial(_multiplies, device, "bf16"))
         if device.type == "cuda":
-            yield _attempt(f"{device.type} fp16", False, partial(_multiplies, torch, device, "float16"))
+            yield _attempt(f"{device.type} fp16", False, partial(_multiplies, device, "fp16"))
     yield _attempt("several processes", False, partial(_process_groups, torch))
 
 
-def _multiplies(torch: Any, device: Any, precision: str) -> str:
-    """A layer's forward and backward under autocast, as training does it, and how fast."""
-    size, repeats = (4096, 20) if device.type == "cuda" else (768, 3)
-    layer = torch.nn.Linear(size, size).to(device)
-    batch = torch.ones(size, size, device=device)
+def _multiplies(device: Any, precision: str) -> str:
+    """How fast training's arithmetic is."""
+    from stemcell.speed import layer_seconds
 
-    def step() -> None:
-        with torch.autocast(device.type, getattr(torch, precision), enabled=precision != "float32"):
-            result = layer(batch)
-        result.float().mean().backward()
-        # Reading a value waits until the device is done.
-        if not float(layer.weight.grad.sum()) < float("inf"):
-            raise RuntimeError("gradients are not finite")
-
-    step()
-    start = time.perf_counter()
-    for _ in range(repeats):
-        step()
-    # Forward and the gradient of the weights: two products of size³ multiply-adds each.
-    return (
-        f"{repeats * 4 * size**3 / (time.perf_counter() - start) / 1e12:.2f} TFLOP/s in a layer's forward and backward"
-    )
+    size = 4096 if device.type == "cuda" else 768
+    rate = 4 * size**3 / layer_seconds(device, precision, size) / 1e12
+    return f"{rate:.2f} TFLOP/s in a layer's forward and backward"
 
 
 def _process_groups(torch: Any) -> str:

@@ -1,5 +1,3 @@
-from types import SimpleNamespace
-
 import pytest
 import torch
 from torch.nn import functional
@@ -78,21 +76,3 @@ def test_slices_of_weights_reach_onednn_without_gaps(monkeypatch):
     assert len(seen) == 6
     assert all(matrix.is_contiguous() or matrix.T.is_contiguous() for matrix in seen)
     torch.testing.assert_close(vectors.grad[:, 3:11], weight[:, 12:].sum(0).expand(5, 8))
-
-
-def test_what_half_precision_costs_is_measured():
-    assert cpu.slowdown("no") == 1.0
-    assert cpu.slowdown("bf16") > 0
-    assert cpu._seconds(torch.ones(512, 384), torch.ones(384, 384)) > cpu._seconds(torch.ones(2, 3), torch.ones(4, 3))
-
-
-def test_a_slow_precision_is_told(monkeypatch, capsys):
-    from stemcell.training import run
-
-    # A process has one state for all its accelerators, which other tests have set.
-    accelerator = SimpleNamespace(device=torch.device("cpu"), is_main_process=True)
-    monkeypatch.setattr("accelerate.Accelerator", lambda mixed_precision: accelerator)
-    for times, told in ((21.7, True), (0.5, False)):
-        monkeypatch.setattr(run, "slowdown", lambda precision, times=times: times)
-        run.make_accelerator("bf16")
-        assert ("bf16 is 22 times slower than float32 on this processor" in capsys.readouterr().err) == told

@@ -10,9 +10,9 @@ from typing import Any
 
 from stemcell.config import FIELDS, PRECISIONS, RunConfig, from_dict, mode, run_name, to_dict, write_yaml
 from stemcell.corpora.layers import LAYERS, SPLITS
-from stemcell.cpu import slowdown
 from stemcell.errors import UserError, unknown
 from stemcell.home import home
+from stemcell.speed import slowdown
 from stemcell.tasks import task as find_task
 from stemcell.tracking.folder import RunFolder, find_run, is_run
 from stemcell.training.display import say, score_table
@@ -233,8 +233,10 @@ def make_accelerator(precision: str) -> Any:
         accelerator = Accelerator(mixed_precision=precision)
     except ValueError as error:
         raise UserError(f"precision {precision} does not work here ({error}); use --precision no or bf16") from None
-    if accelerator.device.type == "cpu" and accelerator.is_main_process and (times := slowdown(precision)) > SLOW:
-        say(f"{precision} is {times:.0f} times slower than float32 on this processor; leave --precision out")
+    if precision != "no" and accelerator.device.type == "cpu" and accelerator.is_main_process:
+        times = slowdown(precision)
+        if times > SLOW:
+            say(f"{precision} is {times:.0f} times slower than float32 on this processor; leave --precision out")
     return accelerator
 
 
