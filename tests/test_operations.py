@@ -102,11 +102,8 @@ def test_the_image_is_for_processors_unless_told() -> None:
     text = (ROOT / "Dockerfile").read_text("utf-8")
     assert re.findall(r"^ARG TORCH_BACKEND=(.*)$", text, re.MULTILINE) == ["cpu"]
     # torch is there, at the version that is wanted, before pip could take another build of it.
-    torch, package = (
-        text.index('--torch-backend "$TORCH_BACKEND" --constraint constraints.txt torch'),
-        text.index("pip install --constraint constraints.txt ."),
-    )
-    assert torch < package
+    torch = text.index('--torch-backend "$TORCH_BACKEND" --constraint constraints.txt torch')
+    assert torch < text.index("pip install --constraint constraints.txt .")
     assert re.search(r"uv==\d+\.\d+\.\d+", text)
 
 

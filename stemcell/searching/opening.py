@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import shutil
 import uuid
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from stemcell.config import RunConfig, to_dict
 from stemcell.errors import UserError
 from stemcell.files import disk_errors
 from stemcell.searching import results, study
-from stemcell.searching.space import Sweep, describe
+from stemcell.searching.space import Sweep
 from stemcell.searching.storage import open_storage, storage_errors
 from stemcell.tracking.folder import RunFolder, is_run
 from stemcell.tracking.store import shown
@@ -128,21 +127,14 @@ def _find_study(
 def _check_folder(folder: RunFolder, known: dict[str, Any]) -> None:
     if folder.tags.get("kind") != "sweep":
         raise UserError(f"{folder.path}: holds a run that is no sweep; name another folder with --out")
-    study.check_same(study.recorded_identity(folder.config, folder.tags["corpus"]), known, str(folder.path))
+    recorded = study.identity(folder.config["sweep"], folder.config, folder.tags["corpus"])
+    study.check_same(recorded, known, str(folder.path))
 
 
 def _make_folder(sweep: Sweep, config: RunConfig, plan: Plan, known: dict[str, Any], own_id: str) -> RunFolder:
     """The sweep's run folder; where another machine has begun the sweep, the same run once more."""
     fixed = {name: value for name, value in to_dict(config).items() if name not in sweep.space and name != "out"}
-    about = {
-        "name": plan.name,
-        "space": describe(sweep.space),
-        "objectives": list(sweep.objectives),
-        "heads_budget": sweep.heads_budget,
-        "sampler": dataclasses.asdict(sweep.sampler),
-        "pruner": dataclasses.asdict(sweep.pruner),
-        "trials": plan.trials,
-    }
+    about = {"name": plan.name, **study.about(sweep), "trials": plan.trials}
     tags = {"kind": "sweep", "encoder": config.encoder, "tasks": ",".join(config.tasks), "corpus": known["corpus"]}
     folder = RunFolder.create(plan.folder, {**fixed, "sweep": about}, tags, own_id=own_id)
     folder.release()

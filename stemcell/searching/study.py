@@ -7,6 +7,7 @@ with its parameters, and goes on in its run folder.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import socket
 import time
@@ -56,28 +57,32 @@ def make_pruner(pruner: Pruner) -> BasePruner:
     return MedianPruner(n_startup_trials=pruner.startup_trials, n_warmup_steps=pruner.warmup_epochs)
 
 
-def identity(sweep: Sweep, config: dict[str, Any], corpus: str) -> dict[str, Any]:
-    """What makes two sweeps the same: space, fixed fields, objectives, sampler and corpus; not how many trials."""
-    fixed = {name: value for name, value in config.items() if name not in (*PLACES, *sweep.space)}
+def about(sweep: Sweep) -> dict[str, Any]:
+    """A sweep as plain values, for its record."""
     return {
         "space": describe(sweep.space),
-        "base": fixed,
         "objectives": list(sweep.objectives),
         "heads_budget": sweep.heads_budget,
-        "sampler": {"name": sweep.sampler.name, "seed": sweep.sampler.seed},
-        "corpus": corpus,
+        "sampler": dataclasses.asdict(sweep.sampler),
+        "pruner": dataclasses.asdict(sweep.pruner),
     }
 
 
-def recorded_identity(config: dict[str, Any], corpus: str) -> dict[str, Any]:
-    """The same, from the configuration in a sweep's run folder and its corpus."""
-    about = config["sweep"]
+def identity(sweep: dict[str, Any], config: dict[str, Any], corpus: str) -> dict[str, Any]:
+    """What makes two sweeps the same: space, fixed fields, objectives, sampler and corpus; not how many trials.
+
+    Args:
+        sweep: as :func:`about` gives it, or as it is recorded.
+        config: of its trials, or as the sweep's run folder has it.
+        corpus: fingerprint.
+    """
+    fixed = {name: value for name, value in config.items() if name not in (*PLACES, *sweep["space"], "sweep")}
     return {
-        "space": about["space"],
-        "base": {name: value for name, value in config.items() if name not in (*PLACES, *about["space"], "sweep")},
-        "objectives": about["objectives"],
-        "heads_budget": about["heads_budget"],
-        "sampler": {"name": about["sampler"]["name"], "seed": about["sampler"]["seed"]},
+        "space": sweep["space"],
+        "base": fixed,
+        "objectives": sweep["objectives"],
+        "heads_budget": sweep["heads_budget"],
+        "sampler": {name: sweep["sampler"][name] for name in ("name", "seed")},
         "corpus": corpus,
     }
 

@@ -40,7 +40,7 @@ def run_sweep(sweep: Sweep, config: RunConfig, plan: Plan) -> str:
 
     check_storage(plan.storage, plan.workers)
     corpus = read_corpus(config.data, layers=config.tasks, pos_column=config.pos_column, skip_broken=config.skip_broken)
-    known = study.identity(sweep, to_dict(config), corpus.fingerprint)
+    known = study.identity(study.about(sweep), to_dict(config), corpus.fingerprint)
     opened = open_sweep(sweep, config, plan, known)
     with storage_errors(plan.storage):
         boss = Boss(sweep, config, plan, opened)

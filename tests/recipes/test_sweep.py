@@ -189,14 +189,16 @@ def proxy(tmp_path: Path) -> Iterator[str]:
 
 
 def test_a_killed_sweep_goes_on_over_a_proxy(sweep: list[Any], folder: Path, proxy: str) -> None:
-    sweep = [*sweep, "--workers", 2, "--storage", proxy, "--name", "shared"]
+    sweep = [*sweep, "--workers", 2, "--epochs", 4, "--storage", proxy, "--name", "shared"]
     process = Process(*sweep).when(lambda: (folder / "trials/trial-001/metrics.jsonl").exists())
     process._process.kill()
     process._process.wait()
-    done(*sweep)
     host, _, port = proxy.removeprefix("grpc://").partition(":")
     storage = optuna.storages.GrpcStorageProxy(host=host, port=int(port))
-    trials = optuna.load_study(study_name="shared", storage=storage).trials
+    shared = optuna.load_study(study_name="shared", storage=storage)
+    assert "RUNNING" in [trial.state.name for trial in shared.trials]
+    done(*sweep)
+    trials = shared.trials
     assert [(trial.number, trial.state.name) for trial in trials] == [(number, "COMPLETE") for number in range(4)]
     assert [run.name for run in runs(folder)] == [f"trial-{number:03d}" for number in range(4)]
     for trial, run in zip(trials, runs(folder), strict=True):

@@ -169,13 +169,15 @@ def test_another_sweep_of_the_name_is_told_apart() -> None:
     from stemcell.config import RunConfig, to_dict
 
     config = to_dict(RunConfig(encoder="tiny-bert", prune="dynamic"))
-    known = study.identity(SWEEP, config, "a" * 64)
-    study.check_same(known, study.identity(SWEEP, {**config, "l0_penalty": 0.3, "experiment": "x"}, "a" * 64), "here")
+    known = study.identity(study.about(SWEEP), config, "a" * 64)
+    study.check_same(
+        known, study.identity(study.about(SWEEP), {**config, "l0_penalty": 0.3, "experiment": "x"}, "a" * 64), "here"
+    )
     wider = Sweep("mtl-dp", {**SWEEP.space, "epochs": SWEEP.space["l0_penalty"]}, SWEEP.base)
     for other, message in (
-        (study.identity(SWEEP, {**config, "seed": 2}, "a" * 64), "base.seed was 1 and is 2"),
-        (study.identity(wider, config, "a" * 64), "space.epochs was nothing and is {'low'"),
-        (study.identity(SWEEP, config, "b" * 64), "the corpus is not the one that this sweep began with"),
+        (study.identity(study.about(SWEEP), {**config, "seed": 2}, "a" * 64), "base.seed was 1 and is 2"),
+        (study.identity(study.about(wider), config, "a" * 64), "space.epochs was nothing and is {'low'"),
+        (study.identity(study.about(SWEEP), config, "b" * 64), "the corpus is not the one that this sweep began with"),
     ):
         with pytest.raises(UserError, match=r"^here: ") as error:
             study.check_same(known, other, "here")
