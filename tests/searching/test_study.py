@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from optuna.trial import TrialState
 from stemcell.errors import UserError
 from stemcell.searching import storage as storages
 from stemcell.searching import study
+from stemcell.searching.boss import Boss
 from stemcell.searching.space import Sampler, Sweep, find_sweep, read_sweep
 from stemcell.searching.storage import check_storage, open_storage
 
@@ -246,3 +248,14 @@ def test_a_study_whose_maker_was_killed_is_taken_on(tmp_path: Path, monkeypatch:
     assert not made
     assert study.known(found, "here", RECORD) == RECORD
     assert opened(tmp_path)[1].user_attrs[study.IDENTITY] == RECORD
+
+
+@pytest.mark.filterwarnings("error:The constraint value is ignored")
+def test_a_trial_that_was_measured_before_its_worker_died_is_measured_again(tmp_path: Path) -> None:
+    found = opened(tmp_path)[1]
+    boss = object.__new__(Boss)
+    boss._sweep = SWEEP
+    one = SimpleNamespace(trial=found.ask(), progress=SimpleNamespace(heads=0.75, seconds=lambda: 1.0))
+    for _ in range(2):
+        boss._measure(one)
+    assert one.trial.constraints == {"heads": pytest.approx(0.75 - SWEEP.heads_budget)}
