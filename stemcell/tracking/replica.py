@@ -9,6 +9,7 @@ from __future__ import annotations
 import getpass
 import json
 import math
+import os
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -126,7 +127,7 @@ class Replica:
             "stemcell.folder": str(folder.path),
             "mlflow.source.name": "stemcell",
             "mlflow.source.type": "LOCAL",
-            "mlflow.user": getpass.getuser(),
+            "mlflow.user": _user(),
         }
         if (commit := folder.tags.get("git_commit", "unknown")) != "unknown":
             tags["mlflow.source.git.commit"] = commit
@@ -175,3 +176,11 @@ class Replica:
 
 def _milliseconds(seconds: float) -> int:
     return round(seconds * 1000)
+
+
+def _user() -> str:
+    """Who runs this: in a container that may be a number without a name."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # OSError since Python 3.13
+        return str(os.getuid())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -191,6 +192,17 @@ def test_a_child_finds_its_parent_whichever_comes_first(
     sync(parent)
     sync(child)
     assert copy_of(child.path).run.data.tags["mlflow.parentRunId"] == copy_of(parent.path).run.info.run_id
+
+
+def test_a_user_without_a_name(
+    quiet_run: Callable[..., RunFolder], tmp_path: Path, run_home: Path, copy_of: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "getuid", lambda: 987654)
+    run = quiet_run(tmp_path / "run")
+    sync(run)
+    assert copy_of(run.path).run.data.tags["mlflow.user"] == "987654"
 
 
 def test_a_deleted_copy_is_restored(
