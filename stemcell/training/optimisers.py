@@ -15,7 +15,7 @@ GATES = "gates"
 
 
 def adamw(modules: Mapping[str, tuple[nn.Module, float]]) -> torch.optim.AdamW:
-    """AdamW, eps 1e-8, no weight decay; one group of parameters per module, each at its rate (docs/method.md, section 4).
+    """AdamW, eps 1e-8, no weight decay; a group of parameters per module, each at its rate (docs/method.md, section 4).
 
     Without decay it is Adam, which the gates have (docs/method.md, section 5). A parameter without a gradient is not
     touched, so that a decoder without a batch stays as it is.
