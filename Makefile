@@ -1,5 +1,5 @@
 # Two commands do everything on a fresh machine with Python 3.11 or newer:
-#   make demo   set up, then write a corpus, train all five tasks, score them and annotate a sentence (under five minutes)
+#   make demo   set up, then write a corpus, train all five tasks, score them and annotate a sentence (about eight minutes on two cores)
 #   make test   set up, then lint, check types and pass the tests
 PYTHON ?= python3
 BIN := .venv/bin

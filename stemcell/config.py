@@ -38,7 +38,7 @@ def _field(default: Any, help: str) -> Any:
 
 @dataclass(frozen=True)
 class RunConfig:
-    """What to train, on what, and how. The defaults are those of METHOD section 4 (He and Choi 2021, section 3.2)."""
+    """What to train, on what, and how. Defaults: docs/method.md, section 4 (He and Choi 2021, section 3.2)."""
 
     data: str = _field("", "Corpus folder with train, dev and test (see `stemcell data check`).")
     encoder: str = _field("bert", ENCODER_HELP)
@@ -146,7 +146,7 @@ def to_dict(config: RunConfig) -> dict[str, Any]:
 def from_dict(values: dict[str, Any], source: str = "configuration") -> RunConfig:
     """A configuration from plain values; ``source`` names their origin in errors.
 
-    What is not given is the preset's, if one is named, or else the default: METHOD section 4, and 5 with gates.
+    What is not given is the preset's, if one is named, or else the default (docs/method.md, sections 4 and 5).
 
     Raises:
         UserError: on an unknown key (with the nearest one) or a value of the wrong type.

@@ -1,4 +1,4 @@
-"""Named settings. ``paper``: those of the paper's release, by tasks and encoder (METHOD sections 4 and 5)."""
+"""Named settings. ``paper``: those of the paper's release, by tasks and encoder (docs/method.md, sections 4 and 5)."""
 
 from __future__ import annotations
 

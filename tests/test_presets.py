@@ -1,4 +1,4 @@
-"""The paper's settings as METHOD sections 4 and 5 list them."""
+"""The paper's settings as docs/method.md, sections 4 and 5, list them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the README says holds: its commands run, or at least parse, and its tables are those of the code."""
+"""What the README and docs/ say holds: commands run, or at least parse, and tables are those of the code."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ from stemcell.tasks import task as find_task
 from tests.recipes.commands import Result, points, stemcell
 
 ROOT = Path(__file__).parents[1]
-TEXT = (ROOT / "README.md").read_text("utf-8")
+ORDER = ("training", "pruning", "probing", "sweeps-and-studies", "comparing", "formats", "tracking", "results")
+"""Documents after the README, in the order in which their commands run."""
+PAGES = dict.fromkeys([ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ORDER), *ROOT.glob("docs/*.md")])
+TEXT = "\n".join(page.read_text("utf-8") for page in PAGES)
 
 NOT_RUN = {
     "make": "this is part of it",
@@ -44,6 +47,7 @@ NOT_RUN = {
     "stemcell study stl-mtl --workers 2": "takes minutes; tests/recipes/test_study.py makes smaller ones",
     "stemcell study pruning": "needs that corpus",
     "stemcell study probes": "needs that corpus, and the hub's weights",
+    "stemcell study sweeps": "needs that corpus; tests/studying/test_reading.py reads the studies",
     "stemcell compare studies": "needs those studies; tests/recipes/test_compare.py has runs that are made up",
     "stemcell compare --filter": "needs such runs; likewise",
 }
@@ -58,8 +62,8 @@ def blocks(language: str) -> list[str]:
 
 
 def commands() -> list[str]:
-    """All commands, one a line, in order."""
-    return [line for block in blocks("sh") for line in block.splitlines()]
+    """All commands, one a line, in order; what several pages say is there once."""
+    return list(dict.fromkeys(line for block in blocks("sh") for line in block.splitlines()))
 
 
 def is_run(command: str) -> bool:
@@ -135,7 +139,7 @@ def test_the_flags_are_the_fields() -> None:
         else:
             shown = ",".join(default) if isinstance(default, tuple) else str(default)
         rows.append([shown_flag, shown, field.metadata["help"]])
-    assert table("### Flags of `stemcell train`") == rows
+    assert table("## Flags of `stemcell train`") == rows
 
 
 def test_the_configuration_file_is_one() -> None:
@@ -151,7 +155,7 @@ def test_the_study_is_one(tmp_path: Path) -> None:
 
 
 def test_the_encoders_are_all_there() -> None:
-    rows = table("### Encoders")
+    rows = table("## Encoders")
     assert [name for row in rows for name in coded(row[0])] == list(names.NAMES)
     assert {coded(row[0])[0]: row[1] for row in rows if row[2] == "hub"} == names.HUB
 
@@ -159,7 +163,7 @@ def test_the_encoders_are_all_there() -> None:
 def test_the_sweeps_are_all_there() -> None:
     from stemcell.searching.space import shipped
 
-    assert sorted(coded(row[0])[0] for row in table("## Sweep")) == sorted(shipped())
+    assert sorted(coded(row[0])[0] for row in table("## Sweeps")) == sorted(shipped())
 
 
 def test_the_formats_are_all_there() -> None:
@@ -170,16 +174,24 @@ def test_the_formats_are_all_there() -> None:
 
 
 def test_files_that_are_named_are_there() -> None:
-    named = set(re.findall(r"`((?:stemcell|scripts|docs|tests)/[\w./]+)`", TEXT))
-    pictures = set(re.findall(r"!\[[^]]+\]\(([^)]+)\)", TEXT))
+    named = set(re.findall(r"`((?:stemcell|scripts|sweeps|mlflow|docs|tests)/[\w./]+)`", TEXT))
     assert len(named) > 4
-    assert [name for name in named | pictures if not (ROOT / name).exists()] == []
-    assert all((ROOT / picture).stat().st_size < 300_000 for picture in pictures)
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_pictures_are_small() -> None:
+    pictures = {
+        page.parent / picture
+        for page in PAGES
+        for picture in re.findall(r"!\[[^]]+\]\(([^)]+)\)", page.read_text("utf-8"))
+    }
+    assert len(pictures) > 3
+    assert all(picture.stat().st_size < 300_000 for picture in pictures)
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Result]]:
-    """All that is run, in the README's order, in one folder, which is the working folder meanwhile."""
+    """All that is run, in the pages' order, in one folder, which is the working folder meanwhile."""
     from stemcell.corpora.demo import write_demo
 
     results: dict[str, Result] = {}
@@ -232,7 +244,7 @@ def test_the_python_runs(ran: dict[str, Result]) -> None:
 
 @pytest.mark.slow
 def test_the_run_folder_is_told(ran: dict[str, Result]) -> None:
-    told = [name for row in table("### Run folder") for name in coded(row[0])]
+    told = [name for row in table("## Run folder") for name in coded(row[0])]
     files = [path.relative_to(run).as_posix() for run in TOLD for path in run.rglob("*") if path.is_file()]
     assert [file for file in files if not file.startswith((*told, ".lock"))] == []
     assert [name for name in told if not any(file.startswith(name) for file in files)] == []
@@ -240,7 +252,7 @@ def test_the_run_folder_is_told(ran: dict[str, Result]) -> None:
 
 @pytest.mark.slow
 def test_the_metrics_are_told(ran: dict[str, Result]) -> None:
-    told = [name for row in table("### Metrics") for name in coded(row[0])]
+    told = [name for row in table("## Metrics") for name in coded(row[0])]
     kinds = {"TASK": f"({'|'.join(TASKS)})", "SPLIT": "(dev|test)", "SCORE": r"\w+", "MODE": r"[\w-]+", "…": r"\w+"}
     patterns = [re.sub("|".join(kinds), lambda kind: kinds[kind[0]], name) for name in told]
     journals = ("metrics.jsonl", "system.jsonl", "results.jsonl")
@@ -252,7 +264,7 @@ def test_the_metrics_are_told(ran: dict[str, Result]) -> None:
 @pytest.mark.slow
 def test_the_scores_are_told(ran: dict[str, Result]) -> None:
     found = {name for name, _ in points(Path("runs/mtl5"))}
-    for name, scores in table("### Metrics", 1):
+    for name, scores in table("## Metrics", 1):
         task = name.lower()
         told = coded(scores.replace("`:`", ""))
         assert told[0] == find_task(task).main

@@ -1,1 +1,1 @@
-"""Runs side by side: the paper's tables, overlap, gains, and what they say of its claims (METHOD section 7)."""
+"""Runs side by side: the paper's tables, overlap, gains, and verdicts on its claims (docs/method.md, section 7)."""

@@ -1,4 +1,4 @@
-"""What heads know of labels before and after training, side by side, and H4 of METHOD section 7."""
+"""What heads know of labels before and after training, side by side, and H4 of docs/method.md, section 7."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which heads runs keep, how much of it is common to tasks, seeds and encoders, and H3 of METHOD section 7."""
+"""Which heads runs keep, how much of it is common to tasks, seeds and encoders, and H3 of docs/method.md, section 7."""
 
 from __future__ import annotations
 

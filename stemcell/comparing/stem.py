@@ -1,4 +1,4 @@
-"""Stem-cell heads (METHOD section 1): kept for most tasks, and knowing labels of several before any training."""
+"""Stem-cell heads (docs/method.md, section 1): kept for most tasks, and knowing labels of several before training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs say of the claims H1 and H2 of METHOD section 7: supported, contradicted, or not enough runs."""
+"""What runs say of the claims H1 and H2 of docs/method.md, section 7: supported, contradicted, or not enough runs."""
 
 from __future__ import annotations
 

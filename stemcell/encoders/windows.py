@@ -1,6 +1,7 @@
 """Sentences over an encoder's limit, cut into overlapping windows.
 
-METHOD: every word gets one vector, from the window where it stands farthest from an edge; nothing is dropped.
+Every word gets one vector, from the window where it stands farthest from an edge; nothing is dropped
+(docs/method.md, section 3).
 """
 
 from __future__ import annotations

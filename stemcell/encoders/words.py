@@ -1,4 +1,4 @@
-"""From sentences of words to one vector a word (METHOD, section 3)."""
+"""From sentences of words to one vector a word (docs/method.md, section 3)."""
 
 from __future__ import annotations
 

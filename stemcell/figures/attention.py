@@ -44,7 +44,8 @@ def check_heads(encoder: WordEncoder, heads: Sequence[Head]) -> None:
 def word_attention(encoder: WordEncoder, words: Sequence[str], heads: Sequence[Head]) -> dict[Head, np.ndarray]:
     """Attention between the words of a sentence: to a word the sum, from a word the mean over its subtokens.
 
-    Special tokens are left out, so that rows add up to less than 1; words in another window get 0 (METHOD section 6).
+    Special tokens are left out, so that rows add up to less than 1; words in another window get 0 (docs/method.md,
+    section 6).
 
     Args:
         encoder: in evaluation mode.

@@ -48,7 +48,7 @@ def gate_map(values_by_set: Mapping[str, np.ndarray], masks: Mapping[str, np.nda
 
 
 def three_runs(masks: Mapping[str, np.ndarray], title: str) -> Figure:
-    """Which heads three runs of one task keep: white none of them, black all (METHOD section 5).
+    """Which heads three runs of one task keep: white none of them, black all (docs/method.md, section 5).
 
     Each run takes one channel away from white, the first red, the second green, the third blue. So what one run alone
     keeps is cyan, magenta or yellow, and what two keep is blue (1 and 2), green (1 and 3) or red (2 and 3).

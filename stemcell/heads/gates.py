@@ -1,4 +1,4 @@
-"""L0 gates on attention heads (METHOD section 5): which heads a task needs is learnt with the task.
+"""L0 gates on attention heads (docs/method.md, section 5): which heads a task needs is learnt with the task.
 
 The gate is a hard concrete variable (Louizos, Welling and Kingma 2018, "Learning Sparse Neural Networks through L0
 Regularization", section 3.1 and equation 12), one a head as in Voita, Talbot, Moiseev, Sennrich and Titov 2019,

@@ -16,7 +16,7 @@ TABLE_COLUMNS = ["step", "set", "layer", "head", "gate", "kept"]
 JOINT = "joint"
 """Name of the one set of gates that all tasks share."""
 KEPT = 1e-3
-"""A head counts as kept where its evaluation gate exceeds this (METHOD section 5)."""
+"""A head counts as kept where its evaluation gate exceeds this (docs/method.md, section 5)."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""How much maps of heads have in common, and how much they would by chance (METHOD section 7, H3)."""
+"""How much maps of heads have in common, and how much they would by chance (docs/method.md, section 7, H3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pruning for real (METHOD section 5): what gates do is built into the encoder, which needs none then."""
+"""Pruning for real (docs/method.md, section 5): what gates do is built into the encoder, which needs none then."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Parameter-free probes of attention heads (METHOD section 6): which head knows which label."""
+"""Parameter-free probes of attention heads (docs/method.md, section 6): which head knows which label."""

@@ -1,4 +1,4 @@
-"""Mean vectors of labels, and which of them is nearest (METHOD section 6)."""
+"""Mean vectors of labels, and which of them is nearest (docs/method.md, section 6)."""
 
 from __future__ import annotations
 

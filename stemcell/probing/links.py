@@ -1,4 +1,4 @@
-"""Which words attend to each other: the test of links and its control (METHOD section 6)."""
+"""Which words attend to each other: the test of links and its control (docs/method.md, section 6)."""
 
 from __future__ import annotations
 

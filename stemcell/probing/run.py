@@ -57,7 +57,7 @@ def probe(
     model: Any, corpus: Splits | Path | str, tasks: Sequence[str] | None = None, *, split: str = "test",
     samples: int = 200,
 ) -> pd.DataFrame:  # fmt: skip
-    """Probe all heads of an encoder for all labels (METHOD section 6).
+    """Probe all heads of an encoder for all labels (docs/method.md, section 6).
 
     Args:
         model: name of an encoder, a run or an export; or what :func:`stemcell.load` or

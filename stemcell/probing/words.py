@@ -1,4 +1,4 @@
-"""From subtokens to words: attention and context vectors as METHOD section 6 reads them.
+"""From subtokens to words: attention and context vectors as docs/method.md, section 6, reads them.
 
 All of it is computed in float64 (float32 on devices that lack it), in which sums of a few float32 values are exact:
 the order in which a word's subtokens are added up must not decide which word a head attends to most.

@@ -49,7 +49,7 @@ def probes(encoder: str, task: str) -> Published | None:
 
 
 def fault(encoder: str, task: str) -> str:
-    """What is wrong with the published probes of an encoder and a task (METHOD section 6); empty if nothing is."""
+    """What is wrong with the published probes of an encoder and a task; "" if nothing (docs/method.md, section 6.4)."""
     if encoder == "roberta":
         return "the release hid <s> and showed padding, in training and probing"
     if encoder in ("electra", "deberta") and task in ("pos", "ner", "con"):

@@ -1,4 +1,4 @@
-"""What a task's probe is made of (METHOD section 6): items of text and a label, found in the gold annotation."""
+"""What a task's probe is made of (docs/method.md, section 6): items of text with a label, from the gold annotation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Balancing the losses of several tasks (METHOD section 4)."""
+"""Balancing the losses of several tasks (docs/method.md, section 4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What training says and keeps of its gates (METHOD section 5)."""
+"""What training says and keeps of its gates (docs/method.md, section 5)."""
 
 from __future__ import annotations
 

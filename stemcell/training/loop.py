@@ -1,4 +1,4 @@
-"""The training loop (METHOD section 4): batches of one task a step, balanced losses, checkpoints, evaluation."""
+"""Training (docs/method.md, section 4): batches of one task a step, balanced losses, checkpoints, evaluation."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ class Trainer:
         return noise(len(parameter), seed).to(parameter.device)
 
     def _penalty(self, task: str) -> Tensor:
-        """lambda times the expected number of open heads a layer (METHOD section 5), []; 0 without gates."""
+        """lambda times the expected number of open heads a layer (docs/method.md, section 5), []; 0 without gates."""
         if self.model.gates is None:
             return torch.zeros(())
         return self.config.l0_penalty * self.model.gates.penalty(task, self.config.overlap_penalty)

@@ -15,10 +15,10 @@ GATES = "gates"
 
 
 def adamw(modules: Mapping[str, tuple[nn.Module, float]]) -> torch.optim.AdamW:
-    """AdamW, eps 1e-8, no weight decay, with one group of parameters a module, at its own rate (METHOD section 4).
+    """AdamW, eps 1e-8, no weight decay; a group of parameters per module, each at its rate (docs/method.md, section 4).
 
-    Without decay it is Adam, which METHOD section 5 gives the gates. A parameter without a gradient is not touched, so
-    that a decoder without a batch stays as it is.
+    Without decay it is Adam, which the gates have (docs/method.md, section 5). A parameter without a gradient is not
+    touched, so that a decoder without a batch stays as it is.
     """
     groups = [
         {"name": name, "params": [p for p in module.parameters() if p.requires_grad], "lr": rate, "peak": rate}

@@ -18,7 +18,7 @@ class Step(NamedTuple):
 
 
 class Schedule:
-    """The order of all batches of a training run, a function of the seed alone (METHOD section 4).
+    """The order of all batches of a training run, a function of the seed alone (docs/method.md, section 4).
 
     A step's task is drawn with probability proportional to (its number of batches) ** temperature; an epoch is as
     many steps as all tasks have batches. A task's batches come in passes over its data, each with a new order, which

@@ -1,4 +1,4 @@
-"""Gates against scalar arithmetic written from METHOD section 5 alone, and what they do to encoders."""
+"""Gates against scalar arithmetic written from docs/method.md, section 5, alone, and what they do to encoders."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_samples_values_and_probabilities_are_those_of_scalar_arithmetic() -> No
         assert gate.sample(a, logistic).tolist() == pytest.approx(expected, abs=1e-12)
     assert gate.value(a).tolist() == pytest.approx([evaluated(x) for x in PARAMETERS], abs=1e-12)
     assert gate.open_probability(a).tolist() == pytest.approx([open_probability(x) for x in PARAMETERS], abs=1e-12)
-    # METHOD: a gate closes at a < -2.4.
+    # docs/method.md, section 5: a gate closes at a < -2.4.
     assert gate.value(torch.tensor(-2.40)) == 0 < gate.value(torch.tensor(-2.39))
     for probability in (0.05, 0.5, 0.99):
         assert open_probability(gate.log_alpha(probability)) == pytest.approx(probability)

@@ -1,5 +1,5 @@
-"""The probes as METHOD section 6 states them, in plain loops: one sentence, one window and one head at a time, on what
-the bare model says of itself. Shares nothing with the fast code but the cutting of windows."""
+"""The probes as docs/method.md, section 6, states them, in plain loops: one sentence, one window and one head at a
+time, on what the bare model says of itself. Shares nothing with the fast code but the cutting of windows."""
 
 from __future__ import annotations
 

@@ -213,9 +213,9 @@ def test_the_paper_size_has_the_settings_of_the_release(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "runs"), [("study", 44), ("stem", 18)])
-def test_the_studies_of_the_readme_can_be_made_again(name: str, runs: int) -> None:
+def test_the_studies_of_the_results_can_be_made_again(name: str, runs: int) -> None:
     root = Path(__file__).parents[2]
     whole = read_study(root / "sweeps" / "results" / "small" / f"{name}.yaml", "", data="corpus")
     assert len(whole.runs) == runs
     assert whole.pretrained == (MINILM,)
-    assert f"sweeps/results/small/{name}.yaml" in (root / "README.md").read_text("utf-8")
+    assert f"sweeps/results/small/{name}.yaml" in (root / "docs" / "results.md").read_text("utf-8")

@@ -1,4 +1,4 @@
-"""A linear classifier of word vectors (METHOD: "linear, softmax cross-entropy")."""
+"""A linear classifier of word vectors (docs/method.md, section 3.1)."""
 
 from __future__ import annotations
 

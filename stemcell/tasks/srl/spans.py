@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 WIDEST = 30
-"""Candidate arguments have at most so many words (METHOD, section 3)."""
+"""Candidate arguments have at most so many words (docs/method.md, section 3.5b)."""
 
 
 @dataclass(frozen=True, slots=True)
