@@ -27,7 +27,7 @@ from torch import Tensor
 
 from stemcell.config import RunConfig, from_dict, to_dict
 from stemcell.encoders.load import Attention, from_description
-from stemcell.errors import UserError
+from stemcell.errors import UserError, suggested
 from stemcell.files import intact, read_json, sha256
 from stemcell.heads.gates import Gates, HardConcrete
 from stemcell.heads.maps import JOINT
@@ -137,8 +137,8 @@ def inherited(values: dict[str, Any]) -> dict[str, Any]:
         path, config = run.path, from_dict(run.config, str(run.path / "run.json"))
     if config.prune != "no":
         raise UserError(
-            f"{path}: has gates on its heads already; remove the closed heads first (stemcell export {name} --out DIR) "
-            "and start from DIR"
+            f"{path}: has gates on its heads already; remove the closed heads first "
+            f"({suggested('export', name, '--out', 'DIR')}) and start from DIR"
         )
     source = to_dict(config)
     for field in ("encoder", "tasks"):

@@ -13,7 +13,7 @@ import numpy as np
 from stemcell.comparing.probes import Probes, read_probes
 from stemcell.corpora.layers import LAYERS, SPLITS
 from stemcell.encoders.names import HUB
-from stemcell.errors import UserError, unknown
+from stemcell.errors import UserError, suggested, unknown
 from stemcell.files import intact, read_json
 from stemcell.heads.maps import KEPT, read_gates
 from stemcell.heads.report import NO_MATTER
@@ -121,7 +121,7 @@ def read_sources(folders: Sequence[tuple[RunFolder, bool]], split: str, notes: S
         raise UserError("no finished runs to compare; name run folders, a study's folder or MLflow ids, or --filter")
     missing = [run for run in found if run.tasks and set(run.tasks) - run.counts.keys()]
     if missing:
-        commands = "\n  ".join(f"stemcell evaluate {run.folder.path} --split {split}" for run in missing)
+        commands = "\n  ".join(suggested("evaluate", run.folder.path, "--split", split) for run in missing)
         raise UserError(f"not evaluated on {split}, sentence by sentence, with all of their tasks:\n  {commands}")
     _check_corpora(found, split)
     kept, repeated = _distinct(found)

@@ -10,7 +10,7 @@ from typing import Any
 
 from stemcell.config import FIELDS, PRECISIONS, RunConfig, from_dict, mode, run_name, to_dict, write_yaml
 from stemcell.corpora.layers import LAYERS, SPLITS
-from stemcell.errors import UserError, unknown
+from stemcell.errors import UserError, suggested, unknown
 from stemcell.home import home
 from stemcell.speed import slowdown
 from stemcell.tasks import task as find_task
@@ -144,7 +144,7 @@ def _train(
         except Stopped as stopped:
             tracker.end("KILLED", f"signal {stopped.signal}")
             if rank() == 0:
-                say(f"stopped and saved; go on with: stemcell train --resume {path}")
+                say(f"stopped and saved; go on with: {suggested('train', '--resume', path)}")
             raise
         except Diverged as error:
             tracker.end("FAILED", str(error))
@@ -167,7 +167,7 @@ def _train(
             print(score_table(best["scores"], lambda task: find_task(task).main, title), flush=True)
         tracker.end("FINISHED")
     if rank() == 0:
-        say(f"run folder: {path}\nscore it:   stemcell evaluate {path}\nlook at it: stemcell ui")
+        say(f"run folder: {path}\nscore it:   {suggested('evaluate', path)}\nlook at it: stemcell ui")
     return path
 
 
