@@ -15,7 +15,13 @@ if TYPE_CHECKING:
     from stemcell.saved import Saved
 
 # What each task says of a sentence without words.
-NOTHING = {"pos": (), "ner": (), "dep": Arcs((), ()), "con": Constituents((), ()), "srl": Frames((), ())}
+NOTHING: dict[str, Any] = {
+    "pos": (),
+    "ner": (),
+    "dep": Arcs((), ()),
+    "con": Constituents((), ()),
+    "srl": Frames((), ()),
+}
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import torch
 import stemcell
 from stemcell.config import RunConfig, from_dict, read_yaml, to_dict
 from stemcell.corpora.formats import brackets, conllu
-from stemcell.corpora.layers import LAYERS, example_row, to_row
+from stemcell.corpora.layers import LAYERS, Arcs, Constituents, Frames, example_row, from_row, to_row
 from stemcell.corpora.report import Report
 from stemcell.corpora.store import read_corpus
 from stemcell.tasks import task as find_task
@@ -173,7 +173,11 @@ def test_empty_sentences_have_empty_analyses_in_their_places(trained: Path) -> N
     pipeline = stemcell.load(trained)
     (alone,) = pipeline.annotate([["A", "dog"]])
     empty = pipeline("")
-    assert empty == pipeline(" \t") == stemcell.analysis.Analysis((), (), (), Arcs((), ()), Constituents((), ()), Frames((), ()))
+    assert (
+        empty
+        == pipeline(" \t")
+        == stemcell.analysis.Analysis((), (), (), Arcs((), ()), Constituents((), ()), Frames((), ()))
+    )
     assert pipeline.annotate([["A", "dog"], []]) == [alone, empty]
     assert pipeline.annotate([[], [], ["A", "dog"], []]) == [empty, empty, alone, empty]
     assert pipeline.annotate([[]]) == [empty]
