@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections.abc import Iterable
 
 
 class UserError(Exception):
     """Something the user can mend. Shown as it is, without a traceback, with exit code 2."""
+
+
+def suggested(*arguments: object) -> str:
+    """A command of stemcell to copy from a message into a shell, quoted where the shell needs it.
+
+    >>> suggested("evaluate", "runs/run 41 x", "--split", "dev")
+    "stemcell evaluate 'runs/run 41 x' --split dev"
+    """
+    return shlex.join(["stemcell", *map(str, arguments)])
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:

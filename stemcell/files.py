@@ -7,13 +7,15 @@ import errno
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from stemcell.errors import UserError
 
 _WHOLE = "copy the folder that it is in again, whole"
+_AGAIN = "copy it again from the original, or train again"
+_SEAL = "sha256"
 
 
 @contextlib.contextmanager
@@ -95,6 +97,50 @@ def sha256(path: Path) -> str:
     """The SHA-256 of a file's content, in hexadecimal."""
     with path.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def check_files(folder: Path, files: Mapping[str, str], record: Path) -> None:
+    """Check that files are as they were written.
+
+    Args:
+        files: SHA-256 by path in the folder.
+        record: the file that says so, to be named.
+
+    Raises:
+        UserError: if one is missing or has another content; names it.
+    """
+    for name, digest in files.items():
+        path = folder / name
+        if not path.is_file():
+            raise UserError(f"{path}: missing; {_WHOLE}")
+        if sha256(path) != digest:
+            what = f"its SHA-256 is not {digest[:12]}… as {record.name} says"
+            raise UserError(f"{path}: {what}: changed by hand, or damaged; {_AGAIN}")
+
+
+def write_sealed(path: Path, record: Mapping[str, Any]) -> None:
+    """As :func:`write_json`, with the SHA-256 of the rest as ``sha256``.
+
+    Raises:
+        UserError: as :func:`write_atomic`.
+    """
+    rest = {key: value for key, value in record.items() if key != _SEAL}
+    write_json(path, {**rest, _SEAL: _seal(rest)})
+
+
+def check_seal(path: Path, record: Mapping[str, Any]) -> None:
+    """Check that what was read is what :func:`write_sealed` wrote; a file of an earlier version has no ``sha256``.
+
+    Raises:
+        UserError: if it is not; names the file.
+    """
+    rest = {key: value for key, value in record.items() if key != _SEAL}
+    if record.get(_SEAL, digest := _seal(rest)) != digest:
+        raise UserError(f"{path}: its content does not have the SHA-256 that it gives: changed by hand; {_AGAIN}")
+
+
+def _seal(rest: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(finite_json(rest)).encode()).hexdigest()
 
 
 def finite_json(value: Any) -> Any:

@@ -9,8 +9,8 @@ An export is a folder of its own::
 ``export.json`` holds ``format``; ``source``, the run (id and folder) and the step of the checkpoint; ``config`` of
 that run, but without gates; its ``tags``; ``labels`` by task; ``threshold``; ``set``, the set of gates that was built
 in, null where there was none; ``kept_heads``, a list a layer, heads by the numbers that they had in the encoder as it
-was pretrained, from 0; ``files``, the SHA-256 of each other file by its path; and ``costs``, the fields of
-:class:`stemcell.heads.export.Export`.
+was pretrained, from 0; ``files``, the SHA-256 of each other file by its path; ``costs``, the fields of
+:class:`stemcell.heads.export.Export`; and ``sha256``, that of the rest of export.json.
 
 Where no head is missing, ``encoder`` is an ordinary folder of transformers. Otherwise the missing heads are in its
 ``config.json``, as ``removed_heads``: {layer: heads}, both from 0, and :func:`stemcell.encoders.load.load_encoder`
@@ -27,12 +27,13 @@ from torch import Tensor
 
 from stemcell.config import RunConfig, from_dict, to_dict
 from stemcell.encoders.load import Attention, from_description
-from stemcell.errors import UserError
-from stemcell.files import intact, read_json, sha256
+from stemcell.errors import UserError, suggested
+from stemcell.files import check_files, check_seal, intact, read_json
 from stemcell.heads.gates import Gates, HardConcrete
 from stemcell.heads.maps import JOINT
 from stemcell.model import MultiTaskModel, build_decoders
 from stemcell.tasks.protocol import Labels
+from stemcell.tracking import description
 from stemcell.tracking.folder import RunFolder, find_run
 from stemcell.training import checkpoints
 
@@ -107,18 +108,19 @@ def read_saved(name: str | Path) -> Saved:
     """A trained model by its run (folder, name or MLflow id) or its export's folder.
 
     Raises:
-        UserError: if there is none, it has no checkpoint yet, it is of another version, or a file is damaged.
+        UserError: if there is none, it has no checkpoint yet, it is of another version, or a file is damaged or was
+            changed by hand.
     """
     if is_export(Path(name)):
         return _read_export(Path(name).absolute())
     run: RunFolder = find_run(str(name))
     tensors, _ = checkpoints.load(run.path / "checkpoints", "best")
-    labels = read_json(run.path / "artifacts" / "labels.json")
+    labels = description.read_labels(run)
     config = from_dict(run.config, str(run.path / "run.json"))
     pointer = run.path / "checkpoints" / "best.json"
     with intact(pointer):
         source = {"run": run.id, "path": str(run.path), "step": read_json(pointer)["step"]}
-    return Saved(run.path, config, labels, tensors["model"], run.path / "encoder", run.tags, source)
+    return Saved(run.path, config, labels, tensors["model"], run.path / description.ENCODER, run.tags, source)
 
 
 def inherited(values: dict[str, Any]) -> dict[str, Any]:
@@ -131,14 +133,15 @@ def inherited(values: dict[str, Any]) -> dict[str, Any]:
     if is_export(Path(name)):
         path = Path(name).absolute()
         with intact(path / "export.json"):
-            config = from_dict(read_json(path / "export.json")["config"], str(path / "export.json"))
+            config = from_dict(_export_record(path)["config"], str(path / "export.json"))
     else:
         run = find_run(name)
+        check_seal(run.path / "run.json", run.record)
         path, config = run.path, from_dict(run.config, str(run.path / "run.json"))
     if config.prune != "no":
         raise UserError(
-            f"{path}: has gates on its heads already; remove the closed heads first (stemcell export {name} --out DIR) "
-            "and start from DIR"
+            f"{path}: has gates on its heads already; remove the closed heads first "
+            f"({suggested('export', name, '--out', 'DIR')}) and start from DIR"
         )
     source = to_dict(config)
     for field in ("encoder", "tasks"):
@@ -153,6 +156,17 @@ def inherited(values: dict[str, Any]) -> dict[str, Any]:
     return {**{field: source[field] for field in fields}, **values, "from_run": str(path)}
 
 
+def _export_record(path: Path) -> Any:
+    record = read_json(path / "export.json")
+    if record["format"] != EXPORT_FORMAT:
+        raise UserError(
+            f"{path}: export format {record['format']}, but this version of stemcell reads {EXPORT_FORMAT}; "
+            "use the version that wrote it"
+        )
+    check_seal(path / "export.json", record)
+    return record
+
+
 def _shown(value: Any) -> str:
     return ",".join(value) if isinstance(value, list) else str(value)
 
@@ -160,21 +174,9 @@ def _shown(value: Any) -> str:
 def _read_export(path: Path) -> Saved:
     from safetensors.torch import load_file
 
-    record = read_json(path / "export.json")
     with intact(path / "export.json"):
-        if record["format"] != EXPORT_FORMAT:
-            raise UserError(
-                f"{path}: export format {record['format']}, but this version of stemcell reads {EXPORT_FORMAT}; "
-                "use the version that wrote it"
-            )
-        for file, digest in record["files"].items():
-            if not (path / file).is_file():
-                raise UserError(f"{path / file}: missing; copy the folder again, whole")
-            if sha256(path / file) != digest:
-                raise UserError(
-                    f"{path / file}: its SHA-256 is not {digest[:12]}… as export.json says: truncated or edited; "
-                    "copy the folder again, whole"
-                )
+        record = _export_record(path)
+        check_files(path, record["files"], path / "export.json")
         config = from_dict(record["config"], str(path / "export.json"))
         tensors = {
             **{f"encoder.model.{k}": v for k, v in load_file(path / "encoder" / "model.safetensors").items()},

@@ -20,10 +20,15 @@ CHUNK = 512
 SPACE = re.compile("[ \t]+")
 
 
+def split_spaced(sentence: str) -> tuple[str, ...]:
+    """The words of a sentence in which they stand apart already; none of an empty one."""
+    return tuple(filter(None, SPACE.split(sentence)))
+
+
 def predict_file(
     run: str, source: Path | None, form: str, *, pretokenized: bool, out: Path | None, overwrite: bool
 ) -> None:
-    """Annotate sentences, one a line (empty lines are left out), and write them in a format.
+    """Annotate sentences, one a line, and write them in a format; an empty line keeps its place as an empty sentence.
 
     Raises:
         UserError: if the input is missing or not UTF-8, the output exists, or the format does not fit the run's tasks.
@@ -46,8 +51,8 @@ def predict_file(
     with _output(out) as target:
         lines = _lines(source)
         while chunk := list(islice(lines, CHUNK)):
-            sentences = [tuple(SPACE.split(line)) if pretokenized else split_words(line) for line in chunk]
-            for analysis in pipeline.annotate(filter(None, sentences)):
+            split = split_spaced if pretokenized else split_words
+            for analysis in pipeline.annotate(map(split, chunk)):
                 target.write(render(analysis, form, next(numbers)))
             target.flush()
 
@@ -60,8 +65,7 @@ def _lines(source: Path | None) -> Iterator[str]:
             except UnicodeDecodeError as error:
                 place = f"{source or 'standard input'}:{number}"
                 raise UserError(f"{place}: not UTF-8 ({error}); convert it first") from None
-            if line:
-                yield line
+            yield line
 
 
 @contextmanager

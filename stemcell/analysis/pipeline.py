@@ -9,11 +9,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stemcell.corpora.layers import Arcs, Constituents, Frames, Span, to_row
-from stemcell.errors import UserError
 
 if TYPE_CHECKING:
     from stemcell.model import MultiTaskModel
     from stemcell.saved import Saved
+
+# What each task says of a sentence without words.
+NOTHING: dict[str, Any] = {
+    "pos": (),
+    "ner": (),
+    "dep": Arcs((), ()),
+    "con": Constituents((), ()),
+    "srl": Frames((), ()),
+}
 
 
 @dataclass(frozen=True)
@@ -47,23 +55,24 @@ class Pipeline:
         self.tasks = list(saved.labels)
 
     def __call__(self, sentence: str) -> Analysis:
-        """Annotate one sentence of raw text, cut into words the Penn way."""
+        """Annotate one sentence of raw text, cut into words the Penn way; empty text has an empty analysis."""
         return self.annotate([split_words(sentence)])[0]
 
     def annotate(self, sentences: Iterable[Sequence[str]], batch_tokens: int = 6400) -> list[Analysis]:
         """Annotate sentences that are cut into words already.
 
-        Raises:
-            UserError: on a sentence without words.
+        Returns:
+            One analysis a sentence, in order; that of a sentence without words is empty.
         """
         from stemcell.training.data import Sentences
         from stemcell.training.evaluation import annotate
 
         items = [tuple(words) for words in sentences]
-        if not all(items):
-            raise UserError("a sentence without words cannot be annotated: leave empty ones out")
-        data = Sentences(self.model.encoder, items)
-        everything = set(range(len(items)))
+        filled = [index for index, words in enumerate(items) if words]
+        if not filled:
+            return [self._empty() for _ in items]
+        data = Sentences(self.model.encoder, [items[index] for index in filled])
+        everything = set(range(len(filled)))
         found = annotate(
             self.model,
             data,
@@ -72,10 +81,13 @@ class Pipeline:
             batch_tokens=batch_tokens,
             autocast=contextlib.nullcontext,
         )
-        return [
-            _with_tags(Analysis(words, **{task: found[task][index] for task in self.tasks}))
-            for index, words in enumerate(items)
-        ]
+        analyses = [self._empty() for _ in items]
+        for row, index in enumerate(filled):
+            analyses[index] = _with_tags(Analysis(items[index], **{task: found[task][row] for task in self.tasks}))
+        return analyses
+
+    def _empty(self) -> Analysis:
+        return Analysis((), **{task: value for task, value in NOTHING.items() if task in self.tasks})
 
 
 def load(run: str | Path, device: str | None = None) -> Pipeline:

@@ -25,7 +25,11 @@ def check_format(form: str, tasks: list[str]) -> None:
 
 
 def render(analysis: Analysis, form: str, number: int) -> str:
-    """One analysis in a format, with its final newline; ``number`` counts sentences from 1."""
+    """One analysis in a format, with its final newline; ``number`` counts sentences from 1.
+
+    A sentence without words keeps its place: empty lists in ``jsonl``, an empty line in ``brackets``, comments alone
+    in ``conllu``, and in ``text`` an empty block between the blank lines that end blocks.
+    """
     if form == "jsonl":
         return json.dumps(analysis.to_dict(), ensure_ascii=False) + "\n"
     if form == "brackets":
@@ -37,8 +41,13 @@ def render(analysis: Analysis, form: str, number: int) -> str:
 
 
 def readable(analysis: Analysis) -> str:
-    """A view for people: a line a word with tag, head and relation, then entities, frames and the tree."""
+    """A view for people: a line a word with tag, head and relation, then entities, frames and the tree.
+
+    Empty for a sentence without words.
+    """
     words = analysis.words
+    if not words:
+        return ""
     rows = [[str(i), word] for i, word in enumerate(words, 1)]
     for i, row in enumerate(rows):
         if analysis.pos is not None:
@@ -63,7 +72,7 @@ def _conllu(analysis: Analysis, number: int) -> str:
     entities = ["O"] * len(analysis.words)
     for span in analysis.ner or ():
         entities[span.start : span.end + 1] = [f"B-{span.label}"] + [f"I-{span.label}"] * (span.end - span.start)
-    lines = [f"# sent_id = {number}", f"# text = {' '.join(analysis.words)}"]
+    lines = [f"# sent_id = {number}", f"# text = {' '.join(analysis.words)}".rstrip(" ")]
     for i, word in enumerate(analysis.words):
         tag = analysis.pos[i] if analysis.pos else "_"
         head, relation = (str(analysis.dep.heads[i]), analysis.dep.relations[i]) if analysis.dep else ("_", "_")

@@ -31,11 +31,11 @@ def command(
         places.append((int(found[1]), int(found[2])))
     if out.is_file():
         raise UserError(f"{out}: is a file; give a folder as --out")
-    from stemcell.analysis.files import SPACE
+    from stemcell.analysis.files import split_spaced
     from stemcell.analysis.pipeline import split_words
 
-    words = tuple(SPACE.split(sentence.strip(" \t")) if pretokenized else split_words(sentence))
-    if not any(words):
+    words = (split_spaced if pretokenized else split_words)(sentence)
+    if not words:
         raise UserError("the sentence is empty; give one with words")
     if len(words) > 80:
         raise UserError(f"the sentence has {len(words)} words: a map has room for 80; give a shorter one")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stemcell.errors import UserError
+from stemcell.errors import UserError, suggested
 
 if TYPE_CHECKING:
     from stemcell.corpora.statistics import Statistics
@@ -140,7 +140,7 @@ def _make(out: Path, overwrite: bool, build: Callable[[Path], object]) -> None:
         ) from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-    print(f"wrote {out}; look at it with: stemcell data check {out}")
+    print(f"wrote {out}; look at it with: {suggested('data', 'check', out)}")
 
 
 def _print_table(table: list[Statistics]) -> None:

@@ -18,6 +18,9 @@ def command(
 ) -> None:
     """Annotate sentences with a trained run.
 
+    A blank line is an empty sentence and keeps its place. It becomes empty lists in jsonl, an empty line in brackets,
+    a block of comments without words in conllu, and an empty block in text.
+
     Examples:
 
     - `echo "Mary saw the man who sold it." | stemcell predict runs/mtl5`

@@ -13,11 +13,12 @@ import numpy as np
 from stemcell.comparing.probes import Probes, read_probes
 from stemcell.corpora.layers import LAYERS, SPLITS
 from stemcell.encoders.names import HUB
-from stemcell.errors import UserError, unknown
-from stemcell.files import intact, read_json
+from stemcell.errors import UserError, suggested, unknown
+from stemcell.files import intact
 from stemcell.heads.maps import KEPT, read_gates
 from stemcell.heads.report import NO_MATTER
 from stemcell.tracking import sentences
+from stemcell.tracking.description import read_labels
 from stemcell.tracking.folder import RunFolder, find_run, is_run
 
 PRETRAINED = "pretrained"
@@ -121,7 +122,7 @@ def read_sources(folders: Sequence[tuple[RunFolder, bool]], split: str, notes: S
         raise UserError("no finished runs to compare; name run folders, a study's folder or MLflow ids, or --filter")
     missing = [run for run in found if run.tasks and set(run.tasks) - run.counts.keys()]
     if missing:
-        commands = "\n  ".join(f"stemcell evaluate {run.folder.path} --split {split}" for run in missing)
+        commands = "\n  ".join(suggested("evaluate", run.folder.path, "--split", split) for run in missing)
         raise UserError(f"not evaluated on {split}, sentence by sentence, with all of their tasks:\n  {commands}")
     _check_corpora(found, split)
     kept, repeated = _distinct(found)
@@ -232,7 +233,7 @@ def _check_corpora(found: Sequence[Source], split: str) -> None:
             continue
         for name in SAME:
             same(f"different {name.replace('_', '-')}", run.folder.config.get(name), run, apart)
-        labels = read_json(run.folder.path / "artifacts" / "labels.json")
+        labels = read_labels(run.folder)
         for task in run.tasks:
             counts = run.counts[task]
             # What a sentence has of gold, or of words, is the corpus' alone.

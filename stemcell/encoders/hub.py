@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from pathlib import Path
 
 from huggingface_hub import constants, try_to_load_from_cache
@@ -12,12 +14,19 @@ from stemcell.errors import UserError
 
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 
-CONVERT = (
-    "Only safetensors are read, never pickles, which can run code. If you trust them, convert them once: "
-    'python -c "from transformers import AutoModel, AutoTokenizer; '
-    "AutoModel.from_pretrained('{source}', use_safetensors=False).save_pretrained('FOLDER'); "
-    "AutoTokenizer.from_pretrained('{source}').save_pretrained('FOLDER')\" and give FOLDER as the encoder"
-)
+
+def conversion(source: str | Path) -> str:
+    """What to do about weights that are there as a pickle alone, with a command to copy into a shell."""
+    name = json.dumps(str(source), ensure_ascii=False)
+    code = (
+        "from transformers import AutoModel, AutoTokenizer; "
+        f'AutoModel.from_pretrained({name}, use_safetensors=False).save_pretrained("FOLDER"); '
+        f'AutoTokenizer.from_pretrained({name}).save_pretrained("FOLDER")'
+    )
+    return (
+        "Only safetensors are read, never pickles, which can run code. If you trust them, convert them once: "
+        f"{shlex.join(['python', '-c', code])} and give FOLDER as the encoder"
+    )
 
 
 def reachable(seconds: float = 5.0) -> bool:
@@ -67,5 +76,5 @@ def check_folder(folder: Path) -> None:
     if any((folder / file).is_file() for file in WEIGHTS):
         return
     if list(folder.glob("pytorch_model*.bin*")):
-        raise UserError(f"'{folder}' has its weights as a pickle. {CONVERT.format(source=folder)}")
+        raise UserError(f"'{folder}' has its weights as a pickle. {conversion(folder)}")
     raise UserError(f"'{folder}' has no weights: neither of {', '.join(WEIGHTS)} is there")

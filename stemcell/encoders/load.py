@@ -79,7 +79,7 @@ def load_encoder(
                 raise UserError(f"encoder '{name}' has heads removed: download it and give its folder as the encoder")
             with _told(f"encoder '{name}' has no weights that can be used", "Copy the folder again, whole"):
                 return _filled(_without(removed, config, tokenizer, choices), source)
-        with _told(f"encoder '{name}' has no weights that can be used", hub.CONVERT.format(source=source)):
+        with _told(f"encoder '{name}' has no weights that can be used", hub.conversion(source)):
             model, report = AutoModel.from_pretrained(
                 source, config=config, use_safetensors=True, output_loading_info=True, **choices, **{**files, **weights}
             )

@@ -18,7 +18,7 @@ from torch import nn
 
 from stemcell.config import to_dict
 from stemcell.errors import UserError
-from stemcell.files import disk_errors, sha256, write_json
+from stemcell.files import disk_errors, sha256, write_sealed
 from stemcell.heads.cost import BATCH, WORDS, Cost, compare
 from stemcell.heads.removal import fold, gate_set, remove
 from stemcell.model import MultiTaskModel
@@ -78,7 +78,7 @@ def export(run: str | Path, out: Path, *, threshold: float = 0.0, task: str | No
         record = _describe(saved, after, chosen, threshold)
         report = _measure(before, after)
         costs = dataclasses.asdict(report)
-        write_json(folder / "export.json", {"format": EXPORT_FORMAT, **record, "files": files, "costs": costs})
+        write_sealed(folder / "export.json", {"format": EXPORT_FORMAT, **record, "files": files, "costs": costs})
     return report
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from stemcell.config import RunConfig, from_dict, to_dict
-from stemcell.errors import UserError
+from stemcell.errors import UserError, suggested
 from stemcell.searching import study as studies
 from stemcell.searching.space import Sweep
 from stemcell.tracking import store
@@ -48,7 +48,7 @@ def send(folder: RunFolder, with_trials: bool) -> None:
         for run in (folder, *(parts(folder) if with_trials else ())):
             sync(run)
     except UserError as error:
-        say(f"{error}; complete the record later with: stemcell sync {folder.path}")
+        say(f"{error}; complete the record later with: {suggested('sync', folder.path)}")
 
 
 def write(folder: RunFolder, study: Study, sweep: Sweep, config: RunConfig, total: int) -> None:
@@ -105,7 +105,7 @@ def summary(study: Study, sweep: Sweep, total: int, folder: Path) -> str:
         lines.append(f"no trial keeps at most {sweep.heads_budget:.0%} of the heads; trial {found.number} is nearest")
     lines.append(f"sweep folder: {folder}")
     if found is not None:
-        lines.append(f"train the best: stemcell train --config {folder / 'artifacts' / 'best.yaml'}")
+        lines.append(f"train the best: {suggested('train', '--config', folder / 'artifacts' / 'best.yaml')}")
     return "\n".join(lines)
 
 

@@ -9,7 +9,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from types import FrameType
 
-from stemcell.errors import UserError
+from stemcell.errors import UserError, suggested
 from stemcell.studying import job as jobs
 from stemcell.studying.board import Board, Line, progress, say
 from stemcell.studying.claims import Claim
@@ -164,7 +164,8 @@ class _Work:
         try:
             call(jobs.announce, self._record.path)
         except UserError as error:
-            say(f"{error}; the study goes on, complete the record later with: stemcell sync {self._record.path}")
+            later = suggested("sync", self._record.path)
+            say(f"{error}; the study goes on, complete the record later with: {later}")
         except KeyboardInterrupt:
             self._signal = self._signal or signal.SIGINT
 

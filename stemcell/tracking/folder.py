@@ -2,7 +2,8 @@
 
 ::
 
-    RUN/run.json          what was run: id, time, configuration, tags; what later resumes changed
+    RUN/run.json          what was run: id, time, configuration, tags; what later resumes changed; the SHA-256 of the
+                          files that its model is built from, and of its own content
         status.json       RUNNING, FINISHED, FAILED or KILLED, and why
         metrics.jsonl     training's metrics by step
         system.jsonl      the machine's, by sample; apart, since training may be rewound to a checkpoint and time not
@@ -27,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from stemcell.errors import UserError
-from stemcell.files import disk_errors, intact, read_json, write_atomic, write_json
+from stemcell.files import disk_errors, intact, read_json, write_atomic, write_json, write_sealed
 from stemcell.home import home
 from stemcell.tracking.journal import Entry, Journal, entries
 from stemcell.tracking.lock import RunLock
@@ -118,7 +119,7 @@ class RunFolder:
         # run.json comes last: what has one is a whole run.
         try:
             write_json(path / "status.json", asdict(Status("RUNNING", started=time.time())))
-            write_json(path / "run.json", record)
+            write_sealed(path / "run.json", record)
         except BaseException:
             (path / "status.json").unlink(missing_ok=True)
             raise
@@ -171,7 +172,16 @@ class RunFolder:
         changed = {key: value for key, value in config.items() if key not in before or before[key] != value}
         if changed:
             self.record["resumed"].append({"time": time.time(), "changed": changed})
-            write_json(self.path / "run.json", self.record)
+            self._write()
+
+    def note_files(self, digests: Mapping[str, str]) -> None:
+        """Note the SHA-256 by path of what the model is built from (:mod:`stemcell.tracking.description`)."""
+        self.record["files"] = dict(digests)
+        self._write()
+
+    def _write(self) -> None:
+        write_sealed(self.path / "run.json", self.record)
+        self.record = read_json(self.path / "run.json")
 
     def history(self, journal: str = "metrics.jsonl") -> Iterator[Entry]:
         """The lines of one of the JOURNALS, in order."""

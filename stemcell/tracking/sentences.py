@@ -12,7 +12,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from stemcell.errors import UserError
+from stemcell.errors import UserError, suggested
 from stemcell.files import intact
 from stemcell.tracking.folder import RunFolder
 
@@ -47,5 +47,5 @@ def read(run: RunFolder, split: str) -> dict[str, np.ndarray]:
             return counts
     except (BadZipFile, EOFError) as error:
         raise UserError(
-            f"{path}: damaged ({error}); evaluate the run again: stemcell evaluate {run.path} --split {split}"
+            f"{path}: damaged ({error}); evaluate the run again: {suggested('evaluate', run.path, '--split', split)}"
         ) from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stemcell.errors import UserError
+from stemcell.errors import UserError, suggested
 from stemcell.tracking import store
 from stemcell.tracking.folder import RunFolder, is_run
 from stemcell.tracking.mirror import say
@@ -39,4 +39,4 @@ def send(folder: RunFolder) -> None:
     try:
         sync(folder)
     except UserError as error:
-        say(f"{error}; complete the record later with: stemcell sync {folder.path}")
+        say(f"{error}; complete the record later with: {suggested('sync', folder.path)}")

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from stemcell.config import RunConfig, to_dict
 from stemcell.corpora.layers import SPLITS
-from stemcell.errors import UserError
+from stemcell.errors import UserError, suggested
 from stemcell.tracking.folder import RunFolder
 from stemcell.tracking.journal import Journal
 from stemcell.tracking.mirror import Mirror, say
@@ -125,7 +125,7 @@ class Tracker:
         except UserError as error:
             say(str(error))
         if self._mirror and not self._mirror.finish():
-            say(f"MLflow has not got everything; complete it later with: stemcell sync {self.folder}")
+            say(f"MLflow has not got everything; complete it later with: {suggested('sync', self.folder)}")
         self._run.release()
 
     def __enter__(self) -> Tracker:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from stemcell.errors import UserError
-from stemcell.files import intact, read_json, sha256, write_json
+from stemcell.files import check_files, check_seal, intact, read_json, sha256, write_sealed
 
 FORMAT = 1
 
@@ -52,7 +52,7 @@ def save(
         if target.exists():
             target = folder / f"{name}-{os.getpid()}-{len(list(folder.glob(f'{name}-*')))}"
         temporary.rename(target)
-        write_json(
+        write_sealed(
             folder / f"{kind}.json",
             {"format": FORMAT, "folder": target.name, "step": step, "files": files, "state": state},
         )
@@ -70,7 +70,7 @@ def load(folder: Path, kind: str) -> tuple[dict[str, dict[str, Tensor]], dict[st
     """Read a checkpoint: its tensors by file and name, on the CPU, and its state.
 
     Raises:
-        UserError: if there is none, it was written by another version, or a file is missing or differs from its hash.
+        UserError: if there is none, it was written by another version, or a file is missing or not as it was written.
     """
     from safetensors.torch import load_file
 
@@ -84,18 +84,10 @@ def load(folder: Path, kind: str) -> tuple[dict[str, dict[str, Tensor]], dict[st
                 f"{pointer}: checkpoint format {record['format']}, but this version of stemcell reads {FORMAT}; "
                 "use the version that wrote it (see run.json)"
             )
-        tensors = {}
-        for name, digest in record["files"].items():
-            path = folder / record["folder"] / name
-            if not path.is_file():
-                raise UserError(f"{path}: missing; copy the run folder again, whole")
-            if sha256(path) != digest:
-                raise UserError(
-                    f"{path}: its SHA-256 is not {digest[:12]}… as {pointer.name} says: truncated or edited; "
-                    "copy the run folder again, whole"
-                )
-            tensors[path.stem] = load_file(path)
-        return tensors, record["state"]
+        check_seal(pointer, record)
+        whole = folder / record["folder"]
+        check_files(whole, record["files"], pointer)
+        return {Path(name).stem: load_file(whole / name) for name in record["files"]}, record["state"]
 
 
 def optimiser_tensors(optimiser: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:

@@ -10,10 +10,12 @@ from typing import Any
 
 from stemcell.config import FIELDS, PRECISIONS, RunConfig, from_dict, mode, run_name, to_dict, write_yaml
 from stemcell.corpora.layers import LAYERS, SPLITS
-from stemcell.errors import UserError, unknown
+from stemcell.errors import UserError, suggested, unknown
+from stemcell.files import check_seal, write_atomic, write_json
 from stemcell.home import home
 from stemcell.speed import slowdown
 from stemcell.tasks import task as find_task
+from stemcell.tracking import description
 from stemcell.tracking.folder import RunFolder, find_run, is_run
 from stemcell.training.display import say, score_table
 from stemcell.training.processes import from_main, rank
@@ -55,7 +57,7 @@ def start_run(config: RunConfig, overwrite: bool = False, parent: str | None = N
             say(line)
         tags = _tags(config, setup.corpus.fingerprint)
         folder = RunFolder.create(path, to_dict(config), tags, overwrite=overwrite, parent=parent, own_id=own_id)
-        _describe(path, config, setup)
+        _describe(folder, config, setup)
     # Nobody may look for a checkpoint before the run that was here is gone.
     from_main(None)
     return _train(config, setup, accelerator, folder, path, effective)
@@ -65,9 +67,11 @@ def resume_run(name: str, flags: dict[str, Any]) -> Path:
     """Go on with a run from its last checkpoint; with more ``epochs`` also one that has finished.
 
     Raises:
-        UserError: if the run does not exist, a flag would change more than its length, or its corpus has changed.
+        UserError: if the run does not exist, a flag would change more than its length, or its corpus or a file
+            of the run has changed.
     """
     folder = find_run(name)
+    check_seal(folder.path / "run.json", folder.record)
     before = from_dict(folder.config, str(folder.path))
     config = from_dict({**folder.config, **flags}, "flags")
     changed = [field for field in FIELDS if getattr(config, field) != getattr(before, field) and field not in RESUMABLE]
@@ -78,7 +82,6 @@ def resume_run(name: str, flags: dict[str, Any]) -> Path:
         )
     accelerator = make_accelerator(config.precision)
     from stemcell.encoders.load import from_description
-    from stemcell.files import read_json
     from stemcell.training.setup import prepare
 
     # A run that was killed before its first checkpoint starts again, from the encoder's own weights.
@@ -86,8 +89,9 @@ def resume_run(name: str, flags: dict[str, Any]) -> Path:
     if not begun and folder.status().status == "FINISHED":
         raise UserError(f"{folder.path / 'checkpoints' / 'last.json'}: missing; copy the run folder again, whole")
     if begun:
-        file = folder.path / "artifacts" / "labels.json"
-        setup = prepare(config, from_description(folder.path / "encoder"), read_json(file), file)
+        labels = description.read_labels(folder)
+        encoder = from_description(folder.path / description.ENCODER)
+        setup = prepare(config, encoder, labels, folder.path / description.LABELS)
     else:
         setup = _prepare(config)
     if setup.corpus.fingerprint != folder.tags.get("corpus"):
@@ -97,7 +101,7 @@ def resume_run(name: str, flags: dict[str, Any]) -> Path:
             "restore it or start a new run"
         )
     if not begun and rank() == 0:
-        _describe(folder.hold().path, config, setup)
+        _describe(folder.hold(), config, setup)
     effective = setup.schedule.effective_epochs(config.epochs)
     return _train(config, setup, accelerator, folder if rank() == 0 else None, folder.path, effective)
 
@@ -116,20 +120,16 @@ def _prepare(config: RunConfig) -> Any:
     return setup
 
 
-def _describe(path: Path, config: RunConfig, setup: Any) -> None:
-    """Write what a model is built from, beside its weights."""
-    from stemcell.files import write_atomic, write_json
-
-    write_atomic(path / "config.yaml", write_yaml(config))
-    write_atomic(path / "artifacts" / "config.yaml", write_yaml(config))
-    write_json(path / "artifacts" / "labels.json", setup.labels)
-    setup.model.encoder.save_description(path / "encoder")
+def _describe(folder: RunFolder, config: RunConfig, setup: Any) -> None:
+    """Write the configuration, for people, and what the model is built from, beside its weights."""
+    write_atomic(folder.path / "config.yaml", write_yaml(config))
+    write_atomic(folder.path / "artifacts" / "config.yaml", write_yaml(config))
+    description.write(folder, setup.labels, setup.model.encoder)
 
 
 def _train(
     config: RunConfig, setup: Any, accelerator: Any, folder: RunFolder | None, path: Path, effective: dict[str, float]
 ) -> Path:
-    from stemcell.files import write_json
     from stemcell.tracking.tracker import Tracker
     from stemcell.training.gating import keep_gates
     from stemcell.training.loop import Diverged, Stopped, Trainer
@@ -144,7 +144,7 @@ def _train(
         except Stopped as stopped:
             tracker.end("KILLED", f"signal {stopped.signal}")
             if rank() == 0:
-                say(f"stopped and saved; go on with: stemcell train --resume {path}")
+                say(f"stopped and saved; go on with: {suggested('train', '--resume', path)}")
             raise
         except Diverged as error:
             tracker.end("FAILED", str(error))
@@ -167,7 +167,7 @@ def _train(
             print(score_table(best["scores"], lambda task: find_task(task).main, title), flush=True)
         tracker.end("FINISHED")
     if rank() == 0:
-        say(f"run folder: {path}\nscore it:   stemcell evaluate {path}\nlook at it: stemcell ui")
+        say(f"run folder: {path}\nscore it:   {suggested('evaluate', path)}\nlook at it: stemcell ui")
     return path
 
 

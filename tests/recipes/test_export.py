@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -285,10 +286,25 @@ def test_an_export_that_was_edited(export: Path, tmp_path: Path, file: str) -> N
     assert not (tmp_path / "again").exists()
 
 
+def test_an_export_whose_record_was_edited(export: Path, tmp_path: Path) -> None:
+    shutil.copytree(export, tmp_path / "export")
+    path = tmp_path / "export" / "export.json"
+    record = read(path)
+    record["labels"]["pos"]["tags"].reverse()
+    path.write_text(json.dumps(record))
+    for command in (("predict",), ("evaluate",), ("export", "--out", tmp_path / "again")):
+        assert f"{path}: its content does not have the SHA-256" in refused(command[0], path.parent, *command[1:])
+    # Exports of earlier versions have no SHA-256 of their record.
+    record = read(export / "export.json")
+    del record["sha256"]
+    path.write_text(json.dumps(record))
+    done("predict", path.parent)
+
+
 def test_a_disk_that_is_full_leaves_nothing(pruned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("stemcell.heads.export.write_json", full)
+    monkeypatch.setattr("stemcell.heads.export.write_sealed", full)
     assert "the disk is full" in refused("export", pruned, "--out", tmp_path / "exports" / "one")
     assert not [path for path in tmp_path.rglob("*") if path.name != "exports"]

@@ -13,8 +13,12 @@ from typing import Any
 import pytest
 import torch
 
+import stemcell
+from stemcell.errors import UserError
+from stemcell.tracking import description
 from stemcell.tracking.folder import RunFolder
 from stemcell.training import checkpoints, loop
+from tests.recipes import commands
 from tests.recipes.commands import (
     done,
     points,
@@ -121,6 +125,16 @@ def test_nothing_that_is_not_finite_becomes_the_best(
         assert all(tensor.isfinite().all() for tensor in weights(run, kind).values())
 
 
+def forget(run: Path) -> None:
+    """Make a run one of an earlier version, which noted no SHA-256 of labels, encoder and records."""
+    for file in ("run.json", "checkpoints/best.json", "checkpoints/last.json"):
+        record = read(run / file)
+        del record["sha256"]
+        if file == "run.json":
+            del record["files"]
+        (run / file).write_text(json.dumps(record))
+
+
 def truncate(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-100])
 
@@ -154,15 +168,102 @@ def test_a_damaged_checkpoint_is_named(run: Path, damage: Callable[[Path], None]
         ("checkpoints/last.json", "resume"),
     ],
 )
-def test_any_damaged_file_is_named(run: Path, file: str, command: str) -> None:
+@pytest.mark.parametrize("version", [forget, lambda run: None], ids=["old", "new"])
+def test_any_damaged_file_is_named(run: Path, file: str, command: str, version: Callable[[Path], None]) -> None:
+    version(run)
     truncate(run / file)
     arguments = ("evaluate", run) if command == "evaluate" else ("train", "--resume", run, "--epochs", 3)
     place = str(run / file) if not file.startswith("encoder") else str(run / "encoder")
     assert place in refused(*arguments)
 
 
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("artifacts/labels.json", '"NN"', '"XX"'),
+        ("encoder/config.json", '"layer_norm_eps"', '"layer_norm_eps_"'),
+        ("encoder/tokenizer.json", '"the"', '"teh"'),
+        ("encoder/tokenizer_config.json", "{", '{"mine": 1, '),
+        ("run.json", '"projective": false', '"projective": true'),
+        ("run.json", '"pos_column": "xpos"', '"pos_column": "upos"'),
+    ],
+)
+def test_a_file_changed_by_hand_is_named(run: Path, tmp_path: Path, file: str, old: str, new: str) -> None:
+    """Each would still load, and predict something else."""
+    before = (run / file).read_text("utf-8")
+    assert old in before
+    (run / file).write_text(before.replace(old, new, 1), "utf-8")
+    changed = snapshot(run)
+    for arguments in (
+        ("evaluate", run),
+        ("predict", run),
+        ("probe", run, "--out", tmp_path / "probes"),
+        ("export", run, "--out", tmp_path / "export"),
+        ("train", "--resume", run, "--epochs", 3),
+        ("train", "--from", run, "--out", tmp_path / "new"),
+    ):
+        message = refused(*arguments)
+        assert f"{run / file}: " in message
+        assert "changed by hand" in message
+        assert "copy it again from the original, or train again" in message
+    with pytest.raises(UserError, match="changed by hand"):
+        stemcell.load(run)
+    assert snapshot(run) == changed
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+    (run / file).write_text(before, "utf-8")
+    done("predict", run)
+
+
+def test_a_run_of_an_earlier_version_is_loaded_and_goes_on(run: Path) -> None:
+    forget(run)
+    done("predict", run)
+    done("train", "--resume", run, "--epochs", 3)
+    done("evaluate", run)
+
+
+@pytest.mark.parametrize("killed", ["labels", "encoder", "files"])
+def test_a_kill_before_the_checksums_does_no_harm(
+    flags: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed: str
+) -> None:
+    """Neither in a new run nor where one without a checkpoint goes on, whatever is on disk by then."""
+    run = tmp_path / "run"
+
+    class Killed(BaseException):
+        pass
+
+    def die(*_: Any) -> None:
+        raise Killed
+
+    def kill(*arguments: Any) -> None:
+        with monkeypatch.context() as patch:
+            if killed == "labels":
+                patch.setattr(description, "write_json", die)
+            elif killed == "encoder":
+                patch.setattr("stemcell.encoders.words.WordEncoder.save_description", die)
+            else:
+                patch.setattr(RunFolder, "note_files", die)
+            with pytest.raises(Killed):
+                commands.stemcell(*arguments)
+
+    kill(*flags, run)
+    with monkeypatch.context() as patch:
+        # Checksums are there, a checkpoint is not.
+        patch.setattr(loop.Trainer, "run", die)
+        with pytest.raises(Killed):
+            commands.stemcell("train", "--resume", run)
+    assert "artifacts/labels.json" in read(run / "run.json")["files"]
+    # What an other version of a library might write.
+    for file in ("artifacts/labels.json", "encoder/config.json"):
+        (run / file).write_text("{}")
+    kill("train", "--resume", run)
+    done("train", "--resume", run)
+    assert status(run) == "FINISHED"
+    done("evaluate", run, "--split", "dev")
+
+
 @pytest.mark.parametrize("content", ["{}", "[]", '{"pos": {}, "ner": {}, "dep": {}, "con": {}, "srl": {}}'])
 def test_labels_that_are_not_a_models_are_named(run: Path, corpus: Path, tmp_path: Path, content: str) -> None:
+    forget(run)
     (run / "artifacts" / "labels.json").write_text(content)
     assert f"{run / 'artifacts' / 'labels.json'}: damaged" in refused("train", "--resume", run, "--epochs", 3)
     started = refused("train", "--from", run, "--data", corpus, "--out", tmp_path / "new")

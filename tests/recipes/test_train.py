@@ -15,7 +15,7 @@ import torch
 import stemcell
 from stemcell.config import RunConfig, from_dict, read_yaml, to_dict
 from stemcell.corpora.formats import brackets, conllu
-from stemcell.corpora.layers import LAYERS, example_row, to_row
+from stemcell.corpora.layers import LAYERS, Arcs, Constituents, Frames, example_row, from_row, to_row
 from stemcell.corpora.report import Report
 from stemcell.corpora.store import read_corpus
 from stemcell.tasks import task as find_task
@@ -121,43 +121,71 @@ def test_scores_on_test_are_those_of_its_annotations(trained: Path, corpus: Path
 
 @pytest.mark.parametrize("form", ["conllu", "jsonl", "brackets", "text"])
 def test_annotated_text_is_read_again_with_the_same_words(trained: Path, tmp_path: Path, form: str) -> None:
+    """Blank lines keep their places: what is at line or block i is of sentence i."""
     words = [tuple(sentence.split(" ")) for sentence in SENTENCES]
+    words.insert(1, ())
     source = tmp_path / "in.txt"
     source.write_text("\n".join([SENTENCES[0], "", *SENTENCES[1:]]), "utf-8")
     out = tmp_path / f"out.{form}"
     done("predict", trained, source, "--format", form, "--pretokenized", "--out", out)
     analyses = stemcell.load(trained).annotate(words)
-    report = Report()
+    assert [analysis.words for analysis in analyses] == words
+    report, text = Report(), out.read_text("utf-8")
     if form == "conllu":
+        assert text.split("\n\n")[1] == "# sent_id = 2\n# text ="
+        del words[1], analyses[1]
         layers = conllu.read(out, report)
+        assert [example.id for example in layers["dep"]] == ["1", *(str(i + 3) for i in range(len(words) - 1))]
         assert [example.words for example in layers["dep"]] == words
         assert [example.gold for example in layers["dep"]] == [analysis.dep for analysis in analyses]
         assert [example.gold for example in layers["pos"]] == [analysis.pos for analysis in analyses]
     elif form == "brackets":
         trees = brackets.read(out, report)["con"]
+        assert [line == "" for line in text.splitlines()] == [not sentence for sentence in words]
+        del words[1], analyses[1]
         # The format has one way only to write a bracket.
         plain = [tuple({"-LRB-": "("}.get(word, word) for word in sentence) for sentence in words]
         assert [tree.words for tree in trees] == plain
         assert [tree.gold for tree in trees] == [analysis.con for analysis in analyses]
     elif form == "jsonl":
-        lines = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
+        lines = [json.loads(line) for line in text.splitlines()]
         assert lines == [analysis.to_dict() for analysis in analyses]
         assert [tuple(line["words"]) for line in lines] == words
     else:
-        assert out.read_text("utf-8") == "".join(f"{analysis}\n\n" for analysis in analyses)
-    assert report.lines() == []
+        assert text.split("\n\n") == [*map(str, analyses), ""]
+    assert [line for line in report.lines() if "comments without a sentence" not in line] == []
     assert [path.name for path in tmp_path.iterdir() if path not in (source, out)] == []
 
 
 def test_raw_text_comes_from_a_pipe_and_the_same_from_python(trained: Path) -> None:
     text = 'Mary saw "the man" (who didn\'t sell it).'
     result = done("predict", trained, "--format", "jsonl", stdin=f"\ufeff{text}\r\n\r\nYes\r\n")
-    first, second = (json.loads(line) for line in result.out.splitlines())
+    first, blank, second = (json.loads(line) for line in result.out.splitlines())
+    assert blank["words"] == []
     assert first["words"] == ["Mary", "saw", '"', "the", "man", '"', "(", "who", "did", "n't", "sell", "it", ")", "."]
     assert second["words"] == ["Yes"]
     by_folder, by_id = stemcell.load(str(trained)), stemcell.load(Record(trained).id)
     assert by_folder(text).to_dict() == by_id(text).to_dict() == first
     assert "Mary" in str(by_folder(text))
+
+
+def test_empty_sentences_have_empty_analyses_in_their_places(trained: Path) -> None:
+    pipeline = stemcell.load(trained)
+    (alone,) = pipeline.annotate([["A", "dog"]])
+    empty = pipeline("")
+    assert (
+        empty
+        == pipeline(" \t")
+        == stemcell.analysis.Analysis((), (), (), Arcs((), ()), Constituents((), ()), Frames((), ()))
+    )
+    assert pipeline.annotate([["A", "dog"], []]) == [alone, empty]
+    assert pipeline.annotate([[], [], ["A", "dog"], []]) == [empty, empty, alone, empty]
+    assert pipeline.annotate([[]]) == [empty]
+    assert pipeline.annotate([]) == []
+    assert str(empty) == ""
+    for layer, row in empty.to_dict().items():
+        assert layer == "words" or from_row(layer, row) == getattr(empty, layer)
+    assert done("predict", trained, "--format", "brackets", stdin="\n\n").out == "\n\n"
 
 
 @pytest.mark.parametrize("flags", [[], ["--overwrite"]])

@@ -30,7 +30,7 @@ def test_the_same_step_may_be_saved_again(tmp_path):
 
 def test_a_kill_between_files_and_pointer_leaves_the_old_checkpoint(tmp_path, monkeypatch):
     save(tmp_path, 1)
-    monkeypatch.setattr(checkpoints, "write_json", lambda *a: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(checkpoints, "write_sealed", lambda *a: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         save(tmp_path, 2, 9.0)
     assert checkpoints.load(tmp_path, "last")[1] == {"step": 1}
@@ -50,6 +50,19 @@ def test_a_damaged_file_is_named(tmp_path, damage):
         path.write_bytes(data[:-4] if damage == "truncate" else data[:-4] + b"\0\0\0\1")
     with pytest.raises(UserError, match=r"model\.safetensors"):
         checkpoints.load(tmp_path, "last")
+
+
+def test_a_pointer_changed_by_hand_is_named(tmp_path):
+    save(tmp_path, 1)
+    pointer = tmp_path / "last.json"
+    record = json.loads(pointer.read_text())
+    pointer.write_text(json.dumps({**record, "state": {"step": 2}}))
+    with pytest.raises(UserError, match=r"last\.json: .* changed by hand"):
+        checkpoints.load(tmp_path, "last")
+    # As earlier versions wrote it.
+    del record["sha256"]
+    pointer.write_text(json.dumps(record))
+    assert checkpoints.load(tmp_path, "last")[1] == {"step": 1}
 
 
 def test_another_format_and_a_missing_checkpoint_are_refused(tmp_path):
