@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import os
 import platform
+import shlex
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
+from stemcell.files import Staged, leftovers
 from stemcell.home import home
 
 PACKAGES = ("stemcell", "torch", "transformers", "accelerate", "mlflow", "datasets")
+NEAR = 3
+"""How many folders deep the current one is looked through; the run home is looked through whole."""
 HUB = "https://huggingface.co"
 
 
 @dataclass(frozen=True)
 class Check:
-    """One line: what was tried, whether it works ("works", "missing": can be done without, "fails"), and details."""
+    """One line: what was tried, how it stands, and details.
+
+    It "works", is "missing" (can be done without), "fails", or is something to "look" at, left by killed processes.
+    """
 
     what: str
     state: str
@@ -29,7 +37,7 @@ class Check:
 
 def examine() -> list[Check]:
     """Try everything, a few seconds in all."""
-    groups: tuple[Callable[[], Iterator[Check]], ...] = (_versions, _devices, _encoders, _stores)
+    groups: tuple[Callable[[], Iterator[Check]], ...] = (_versions, _devices, _encoders, _stores, _abandoned)
     return [check for group in groups for check in group()]
 
 
@@ -39,7 +47,7 @@ def render(checks: list[Check]) -> str:
     from rich.table import Table
     from rich.text import Text
 
-    styles = {"works": "green", "missing": "yellow", "fails": "bold red"}
+    styles = {"works": "green", "missing": "yellow", "look": "yellow", "fails": "bold red"}
     table = Table("what", "state", "details")
     for check in checks:
         table.add_row(check.what, Text(check.state, styles[check.state]), Text(check.details))
@@ -165,3 +173,53 @@ def _mlflow() -> str:
     with store.answers():
         experiments = store.connect().search_experiments(max_results=100)
     return f"{store.shown(store.tracking_uri())}, {len(experiments)} experiments"
+
+
+def _abandoned() -> Iterator[Check]:
+    """What killed processes have left in the run home, the corpora in it, and near the current folder."""
+    places = ((home(), None), (Path.cwd(), NEAR))
+    found = {left.path.resolve(): left for place, depth in places for left in leftovers(place, depth)}
+    for left in found.values():
+        if left.dead() or not left.here:
+            yield Check("leftover", "look", _leftover(left))
+    runs = {path.resolve() for place, depth in places for path in _runs(place, depth)}
+    for path in sorted(runs):
+        if advice := _gone(path):
+            yield Check("run", "look", f"{path}: {advice}")
+
+
+def _leftover(left: Staged) -> str:
+    writer = f"process {left.pid}" + (" (gone)" if left.here else f" on {left.host}")
+    then = "the next write there removes it, or" if left.dead() else "if that process is gone:"
+    return f"half of {left.target}, by {writer}; {then} rm -r {shlex.quote(str(left.path))}"
+
+
+def _runs(folder: Path, depth: int | None) -> Iterator[Path]:
+    """Folders of runs, and of runs in them."""
+    try:
+        entries = list(os.scandir(folder))
+    except OSError:
+        return
+    if any(entry.name == "run.json" for entry in entries):
+        yield folder
+    for entry in entries:
+        if depth != 0 and not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
+            yield from _runs(Path(entry.path), depth and depth - 1)
+
+
+def _gone(path: Path) -> str:
+    """What to do about a run that says RUNNING while nobody writes it; nothing about others."""
+    from stemcell.errors import UserError
+    from stemcell.tracking.folder import GONE, RunFolder
+
+    try:
+        folder = RunFolder(path)
+        status = folder.status()
+    except UserError:
+        return ""
+    if status.reason != GONE:
+        return ""
+    again = (
+        "give the same command again" if "kind" in folder.tags else f"stemcell train --resume {shlex.quote(str(path))}"
+    )
+    return f"{status.word}; to go on: {again}"

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import hashlib
+import itertools
 import json
 import os
+import platform
+import re
+import shutil
+import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from stemcell.errors import UserError
 
+OLD = 7 * 24 * 3600.0
+"""Seconds after which what a writer on another machine has left half-written is taken for abandoned."""
+
+_SERIAL = itertools.count()
 _WHOLE = "copy the folder that it is in again, whole"
 _AGAIN = "copy it again from the original, or train again"
 _SEAL = "sha256"
@@ -43,6 +54,148 @@ def disk_errors(path: Path) -> Iterator[None]:
         raise
 
 
+@dataclass(frozen=True)
+class Staged:
+    """Something half-written, and who writes it; all of that is in its name.
+
+    Attributes:
+        path: where it is.
+        target: what it was to become.
+        host, pid, start: the writer's machine, process, and when that process began (so that another process with the
+            same number is not taken for it).
+    """
+
+    path: Path
+    target: Path
+    host: str
+    pid: int
+    start: str
+
+    @classmethod
+    def of(cls, path: Path) -> Staged | None:
+        """What a path's name says; None if it is the name of something else."""
+        parts = re.fullmatch(r"\.(.+)\.([\w-]+)\.(\d+)-\d+\.(\d+)\.staged", path.name)
+        return cls(path, path.with_name(parts[1]), parts[2], int(parts[3]), parts[4]) if parts else None
+
+    @property
+    def here(self) -> bool:
+        """Whether its writer runs, or ran, on this machine."""
+        return self.host == _host()
+
+    def dead(self) -> bool:
+        """Whether its writer is known to be gone; of another machine's writers only age tells."""
+        if self.here:
+            return _start_of(self.pid) != self.start
+        try:
+            return time.time() - self.path.lstat().st_mtime > OLD
+        except OSError:
+            return False
+
+    def remove(self) -> None:
+        """Remove it, as far as that is allowed."""
+        if self.path.is_dir() and not self.path.is_symlink():
+            shutil.rmtree(self.path, ignore_errors=True)
+        else:
+            with contextlib.suppress(OSError):
+                self.path.unlink()
+
+
+@contextlib.contextmanager
+def staging(target: Path) -> Iterator[Path]:
+    """A path beside ``target``, on the same disk, for what is to take its place or to make room for it.
+
+    Nothing is there yet but the folder that it is in. Whatever is there at the end is removed. What writers of the same
+    target have left behind, killed before they could remove it, is removed first; what a living one is at stays.
+
+    Raises:
+        UserError: if the folder that it is in cannot be made or written.
+    """
+    target = target.absolute()
+    with disk_errors(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        for left in leftovers(target.parent):
+            if left.target.name == target.name and left.dead():
+                left.remove()
+        pid = os.getpid()
+        path = target.with_name(f".{target.name}.{_host()}.{pid}-{next(_SERIAL)}.{_own_start(pid)}.staged")
+        try:
+            yield path
+        finally:
+            Staged(path, target, "", 0, "").remove()
+
+
+@contextlib.contextmanager
+def staged_folder(target: Path, replace: bool = False) -> Iterator[Path]:
+    """A new folder to fill, which becomes ``target`` once it is filled without an error and is removed otherwise.
+
+    Args:
+        replace: take the place of a folder that is there.
+
+    Raises:
+        UserError: if ``target`` is there and not an empty folder, and not to be replaced, or if the disk is full or the
+            place may not be written.
+    """
+    with staging(target) as folder:
+        folder.mkdir()
+        yield folder
+        for path in folder.rglob("*"):
+            if path.is_file():
+                with path.open("rb") as handle:
+                    os.fsync(handle.fileno())
+        if replace and target.exists():
+            with staging(target) as aside:
+                target.rename(aside)
+                folder.rename(target)
+            return
+        try:
+            folder.rename(target)
+        except OSError as error:
+            if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
+                raise UserError(f"{target}: already there, so it stays; name another folder") from None
+            raise
+
+
+def leftovers(folder: Path, depth: int | None = 0) -> Iterator[Staged]:
+    """All that is staged in a folder, and in its subfolders down to a depth (None: all), whoever writes it."""
+    try:
+        entries = list(os.scandir(folder))
+    except OSError:
+        return
+    for entry in entries:
+        if staged := Staged.of(Path(entry.path)):
+            yield staged
+        elif depth != 0 and entry.is_dir(follow_symlinks=False):
+            yield from leftovers(Path(entry.path), depth and depth - 1)
+
+
+@functools.cache
+def _host() -> str:
+    return re.sub(r"[^\w-]", "-", platform.node(), flags=re.ASCII)[:40] or "unknown"
+
+
+@functools.cache
+def _own_start(pid: int) -> str:
+    return _start_of(pid) or "0"
+
+
+def _start_of(pid: int) -> str | None:
+    """When a process of this machine began; None if it has ended."""
+    stat = Path(f"/proc/{pid}/stat")
+    if Path("/proc/self/stat").exists():
+        try:
+            # In clock ticks since the machine started; changes of the clock do not touch it.
+            fields = stat.read_text("utf-8", "replace").rpartition(")")[2].split()
+        except OSError:
+            return None
+        return None if fields[0] in "ZX" else fields[19]
+    import psutil  # spared where /proc tells
+
+    try:
+        return str(int(psutil.Process(pid).create_time()))
+    except psutil.NoSuchProcess:
+        return None
+
+
 def write_atomic(path: Path, content: bytes | str) -> None:
     """Write a file so that a reader, or a crash, sees the old content or the new and nothing between.
 
@@ -52,18 +205,12 @@ def write_atomic(path: Path, content: bytes | str) -> None:
         UserError: if the disk is full or the place may not be written; the old content stays.
     """
     data = content.encode("utf-8") if isinstance(content, str) else content
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with disk_errors(path):
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with temporary.open("wb") as handle:
-                handle.write(data)
-                handle.flush()
-                os.fsync(handle.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+    with staging(path) as temporary:
+        with temporary.open("wb") as handle:
+            handle.write(data)
+            handle.flush()
+            os.fsync(handle.fileno())
+        os.replace(temporary, path)
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -6,13 +6,13 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import count, islice
 from pathlib import Path
 from typing import IO
 
 from stemcell.errors import UserError
-from stemcell.files import disk_errors
+from stemcell.files import disk_errors, staging
 
 # Sentences annotated at once: enough for full batches of similar length.
 CHUNK = 512
@@ -78,14 +78,7 @@ def _output(out: Path | None) -> Iterator[IO[str]]:
         with disk_errors(out), out.open("w", encoding="utf-8", newline="\n") as handle:
             yield handle
         return
-    temporary = out.with_name(f".{out.name}.{os.getpid()}")
-    with disk_errors(out):
-        try:
-            with temporary.open("w", encoding="utf-8", newline="\n") as handle:
-                yield handle
-            temporary.replace(out)
-        except BaseException:
-            # Where nothing can be written, nothing can be removed: that is not what went wrong.
-            with suppress(OSError):
-                temporary.unlink(missing_ok=True)
-            raise
+    with staging(out) as temporary:
+        with temporary.open("w", encoding="utf-8", newline="\n") as handle:
+            yield handle
+        temporary.replace(out)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from stemcell.errors import UserError, suggested
+from stemcell.files import staging
 
 if TYPE_CHECKING:
     from stemcell.corpora.statistics import Statistics
@@ -123,23 +123,21 @@ def _make(out: Path, overwrite: bool, build: Callable[[Path], object]) -> None:
     if out.is_dir() and any(out.iterdir()) and not overwrite:
         raise UserError(f"{out} is already there; give another folder, or --overwrite to replace the corpus in it")
     out = out.absolute()
-    partial = out.with_name(f"{out.name}.{os.getpid()}.partial")
     try:
-        partial.mkdir(parents=True)
-        build(partial)
-        out.mkdir(parents=True, exist_ok=True)
-        # Only what the new corpus has is replaced: whatever else lies in the folder is not ours to delete.
-        for entry in partial.iterdir():
-            old = out / entry.name
-            if old.is_dir():
-                shutil.rmtree(old)
-            entry.replace(old)
+        with staging(out) as partial:
+            partial.mkdir()
+            build(partial)
+            out.mkdir(parents=True, exist_ok=True)
+            # Only what the new corpus has is replaced: whatever else lies in the folder is not ours to delete.
+            for entry in partial.iterdir():
+                old = out / entry.name
+                if old.is_dir():
+                    shutil.rmtree(old)
+                entry.replace(old)
     except OSError as error:
         raise UserError(
             f"cannot write {out} ({error.strerror or error}); free some space, or give another folder"
         ) from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
     print(f"wrote {out}; look at it with: {suggested('data', 'check', out)}")
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import os
 import sys
 
 import typer
@@ -25,7 +23,9 @@ from stemcell.cli import (
     train,
     ui,
 )  # fmt: skip
+from stemcell.cli.streams import prepare
 from stemcell.errors import UserError
+from stemcell.signals import exit_on_stop
 
 app = typer.Typer(
     name="stemcell",
@@ -65,25 +65,19 @@ def _options(
 
 
 def main() -> None:
-    """Run the command line; exit 2 with one message on a :class:`UserError`, 130 on Ctrl-C."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:  # closed by whoever started us: nothing to read, and nobody listens
-            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            # As files are written, whatever the locale; file names may hold what is not UTF-8.
-            stream.reconfigure(encoding="utf-8", errors="surrogateescape")
+    """Run the command line; exit 2 with one message on a :class:`UserError`, 128 + N on signal N."""
+    prepare()
+    exit_on_stop()
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except UserError as error:
         print(f"stemcell: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
-    except BrokenPipeError:
-        # The reader of our output has gone (`stemcell predict … | head`): nothing is wrong, and nobody listens.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
     except OSError as error:
         # What the machine refuses where nobody knew better what to say: a path too long, a failing disk.
         print(f"stemcell: {error}", file=sys.stderr)

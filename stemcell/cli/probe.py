@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from stemcell.cli.streams import keep_working
 from stemcell.errors import UserError
 
 
@@ -58,6 +59,7 @@ def command(
     folders = _folders(out, targets)
     names = [name.strip() for name in tasks.split(",")] if tasks else None
     height = _height(con_height)
+    keep_working()
     for target, folder in zip(targets, folders, strict=True):
         found = probe_target(
             target,

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from stemcell.cli.streams import keep_working
 from stemcell.errors import UserError
 
 
@@ -53,6 +54,7 @@ def command(
         return
     from stemcell.studying.work import Interrupted, do
 
+    keep_working()
     place = folder / plan_of.name
     try:
         failed = do(plan_of, folder, workers)

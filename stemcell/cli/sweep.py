@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from stemcell.cli.options import with_config_flags
+from stemcell.cli.streams import keep_working
 from stemcell.errors import UserError
 
 
@@ -61,6 +62,7 @@ def command(
     if dry_run:
         print(sample(space, config, title, count))
         return
+    keep_working()
     encoders(space, config)
     if not config.data:
         from stemcell.corpora.demo import demo_folder

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from stemcell.cli.options import resolve, with_config_flags
+from stemcell.cli.streams import keep_working
 from stemcell.config import read_yaml
 
 
@@ -36,6 +37,7 @@ def command(
     from stemcell.training.loop import Stopped
     from stemcell.training.run import resume_run, start_run
 
+    keep_working()
     try:
         if resume is not None:
             resume_run(resume, {**(read_yaml(config) if config else {}), **flags})

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -25,7 +23,7 @@ from stemcell.comparing.verdicts import CLAIMS, MARGIN, Verdict, joint, pruning
 from stemcell.corpora.layers import LAYERS
 from stemcell.errors import UserError
 from stemcell.figures.gains import write_gains
-from stemcell.files import disk_errors, read_json
+from stemcell.files import read_json, staged_folder
 from stemcell.tables import Table
 from stemcell.tracking.folder import RunFolder
 from stemcell.tracking.sync import send
@@ -214,7 +212,6 @@ def _page(found: Comparison, stems: Sequence[str], settings: Settings) -> str:
 
 def _write(out: Path, found: Comparison, settings: Settings, overwrite: bool) -> RunFolder:
     out = out.absolute()
-    partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
     sources = found.sources
     first = sources.runs[0].folder
     config = {
@@ -235,40 +232,26 @@ def _write(out: Path, found: Comparison, settings: Settings, overwrite: bool) ->
         "sources.mlflow": ",".join(dict.fromkeys(id for run in sources.runs for id in _mlflow_ids(run.folder))),
         "mlflow.note.content": "\n\n".join(words),
     }
-    try:
-        with disk_errors(out):
-            folder = RunFolder.create(partial, config, tags)
-            for name, table in found.tables.items():
-                files = table.files(name) if name.startswith(PRINTED) else {f"{name}.csv": table.csv()}
-                for file, content in files.items():
-                    folder.artifact(f"tables/{file}", content)
-            folder.artifact("report.html", found.page)
-            for encoder, own in found.gains.items():
-                if own:
-                    place = folder.path / "artifacts" / "figures" / _plain(encoder)
-                    write_gains(place, pd.concat([gains_frame(each) for each in own], ignore_index=True))
-            rows = [[v.claim, short(v.encoder), v.word, v.reason] for v in found.verdicts]
-            folder.artifact("verdicts.json", [dict(zip(VERDICTS, row, strict=True)) for row in rows])
-            folder.table("verdicts", VERDICTS, rows)
-            for name in ("joint", "pruning", "runs"):
-                if name in found.tables:
-                    folder.table(name, list(found.tables[name].columns), found.tables[name].cells())
-            folder.set_status("FINISHED")
-            folder.release()
-            _put(partial, out)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
+    with staged_folder(out, replace=True) as partial:
+        folder = RunFolder.create(partial, config, tags)
+        for name, table in found.tables.items():
+            files = table.files(name) if name.startswith(PRINTED) else {f"{name}.csv": table.csv()}
+            for file, content in files.items():
+                folder.artifact(f"tables/{file}", content)
+        folder.artifact("report.html", found.page)
+        for encoder, own in found.gains.items():
+            if own:
+                place = folder.path / "artifacts" / "figures" / _plain(encoder)
+                write_gains(place, pd.concat([gains_frame(each) for each in own], ignore_index=True))
+        rows = [[v.claim, short(v.encoder), v.word, v.reason] for v in found.verdicts]
+        folder.artifact("verdicts.json", [dict(zip(VERDICTS, row, strict=True)) for row in rows])
+        folder.table("verdicts", VERDICTS, rows)
+        for name in ("joint", "pruning", "runs"):
+            if name in found.tables:
+                folder.table(name, list(found.tables[name].columns), found.tables[name].cells())
+        folder.set_status("FINISHED")
+        folder.release()
     return RunFolder(out)
-
-
-def _put(partial: Path, out: Path) -> None:
-    """The new record takes its place at once; one that was there is gone then."""
-    aside = out.with_name(f".{out.name}.{os.getpid()}.replaced")
-    if out.exists():
-        out.rename(aside)
-    partial.rename(out)
-    shutil.rmtree(aside, ignore_errors=True)
 
 
 def _mlflow_ids(folder: RunFolder) -> list[str]:

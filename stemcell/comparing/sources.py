@@ -20,6 +20,7 @@ from stemcell.heads.report import NO_MATTER
 from stemcell.tracking import sentences
 from stemcell.tracking.description import read_labels
 from stemcell.tracking.folder import RunFolder, find_run, is_run
+from stemcell.tracking.freshness import stale
 
 PRETRAINED = "pretrained"
 SAME = ("train_limit", "pos_column", "skip_broken")
@@ -99,15 +100,15 @@ def read_sources(folders: Sequence[tuple[RunFolder, bool]], split: str, notes: S
         split: whose scores are compared.
 
     Raises:
-        UserError: if there are none; if one is unfinished, not evaluated or of another kind; if they are of different
-            corpora or label sets, or two of one model and encoder have other settings.
+        UserError: if there are none; if one is unfinished, not evaluated, trained further since, or of another kind; if
+            they are of different corpora or label sets, or two of one model and encoder have other settings.
     """
     if split not in SPLITS:
         raise unknown("split", split, SPLITS)
     said, found = list(notes), []
     unfinished = []
     for folder, asked in _once(folders, said):
-        status = folder.status().status
+        status = folder.status().word
         if status == "FINISHED":
             found.append(_source(folder, split))
         elif asked:
@@ -124,6 +125,7 @@ def read_sources(folders: Sequence[tuple[RunFolder, bool]], split: str, notes: S
     if missing:
         commands = "\n  ".join(suggested("evaluate", run.folder.path, "--split", split) for run in missing)
         raise UserError(f"not evaluated on {split}, sentence by sentence, with all of their tasks:\n  {commands}")
+    _check_fresh(found, split)
     _check_corpora(found, split)
     kept, repeated = _distinct(found)
     said += [f"{name} is left out: a run of the same configuration and seed is there." for name in repeated]
@@ -215,6 +217,19 @@ def _source(folder: RunFolder, split: str) -> Source:
             folder.path.name, folder, encoder, tasks, prune, per_task, int(config["seed"]), counts, masks,
             read_probes(folder, split),
         )  # fmt: skip
+
+
+def _check_fresh(found: Sequence[Source], split: str) -> None:
+    """Refuse results of weights that a run no longer has, since it was trained further."""
+    commands = [
+        f"stemcell {command} {run.folder.path} --split {split}"
+        for run in found
+        for command, name in (("evaluate", "sentences"), ("probe", "probe"))
+        if stale(run.folder, f"{name}-{split}")
+    ]
+    if commands:
+        lines = "\n  ".join(commands)
+        raise UserError(f"trained further after their results on {split} were made; make them again:\n  {lines}")
 
 
 def _check_corpora(found: Sequence[Source], split: str) -> None:

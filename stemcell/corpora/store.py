@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from stemcell.corpora import folder as folders
 from stemcell.corpora.layers import COLUMNS, LAYERS, SPLITS, Example, example_row, from_row, to_row
 from stemcell.corpora.report import Report
 from stemcell.errors import UserError, unknown
+from stemcell.files import staged_folder
 from stemcell.home import home
 
 if TYPE_CHECKING:
@@ -190,28 +190,25 @@ def _build_once(entry: Path, sources: Sequence[folders.Source], pos_column: str,
             report = Report()
             content = folders.read(sources, report, pos_column=pos_column, skip_broken=skip_broken)
             report.raise_problems()
-            partial = entry.with_name(f"{entry.name}.partial")
-            try:
-                # Whoever was killed before left its half; under the lock nobody else is at work on it.
-                for left in (partial, entry):
-                    shutil.rmtree(left, ignore_errors=True)
+            # Damaged, or there would be no need to build it.
+            shutil.rmtree(entry, ignore_errors=True)
+            with staged_folder(entry) as partial:
                 _write(partial, content, dict(report.notes))
-                os.replace(partial, entry)
-            finally:
-                shutil.rmtree(partial, ignore_errors=True)
             if found := _load(entry):
                 return found
             raise OSError("what was written reads back differently")
-    except OSError as error:
-        what = f"the corpus cannot be cached in {entry.parent} ({error.strerror or error})"
+    except (OSError, UserError) as error:
+        cause = error if isinstance(error, OSError) else error.__cause__
+        if not isinstance(cause, OSError):
+            raise
+        what = f"the corpus cannot be cached in {entry.parent} ({cause.strerror or cause})"
         raise UserError(f"{what}; free some space there, or set STEMCELL_HOME to another folder") from error
 
 
 def _write(folder: Path, content: folders.Corpus, notes: dict[str, int]) -> None:
-    """Write a corpus in full; done beside its place and then moved there, so that nobody ever sees half of it."""
+    """Write a corpus in full into an empty folder."""
     from datasets import Dataset
 
-    folder.mkdir()
     for split in SPLITS:
         for layer, examples in content[split].items():
             features = _features(layer)

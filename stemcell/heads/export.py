@@ -5,9 +5,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import platform
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +15,7 @@ from torch import nn
 
 from stemcell.config import to_dict
 from stemcell.errors import UserError
-from stemcell.files import disk_errors, sha256, write_sealed
+from stemcell.files import sha256, staged_folder, write_sealed
 from stemcell.heads.cost import BATCH, WORDS, Cost, compare
 from stemcell.heads.removal import fold, gate_set, remove
 from stemcell.model import MultiTaskModel
@@ -70,7 +67,7 @@ def export(run: str | Path, out: Path, *, threshold: float = 0.0, task: str | No
     # Both without hooks: time that gates take in training is none that removal saves.
     fold(before, task)
     remove(after, task, threshold)
-    with _whole(out.absolute()) as folder:
+    with staged_folder(out) as folder:
         after.encoder.save_description(folder / "encoder")
         save_weights(after.encoder.model, folder / "encoder" / "model.safetensors")
         save_weights(after.decoders, folder / "decoders.safetensors")
@@ -79,6 +76,7 @@ def export(run: str | Path, out: Path, *, threshold: float = 0.0, task: str | No
         report = _measure(before, after)
         costs = dataclasses.asdict(report)
         write_sealed(folder / "export.json", {"format": EXPORT_FORMAT, **record, "files": files, "costs": costs})
+        check_free(out)  # another command may have been quicker
     return report
 
 
@@ -106,24 +104,6 @@ def _describe(saved: Saved, model: MultiTaskModel, chosen: str | None, threshold
         "set": chosen,
         "kept_heads": model.encoder.kept_heads,
     }
-
-
-@contextmanager
-def _whole(target: Path) -> Iterator[Path]:
-    """A folder to fill, which takes its name once it is filled without an error and is removed otherwise."""
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    with disk_errors(target):
-        try:
-            temporary.mkdir(parents=True)
-            yield temporary
-            for path in _files(temporary):
-                with path.open("rb") as handle:
-                    os.fsync(handle.fileno())
-            check_free(target)
-            temporary.rename(target)
-        except BaseException:
-            shutil.rmtree(temporary, ignore_errors=True)
-            raise
 
 
 def _files(folder: Path) -> list[Path]:

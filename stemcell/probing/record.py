@@ -18,6 +18,7 @@ from stemcell.errors import UserError
 from stemcell.files import disk_errors, write_atomic
 from stemcell.probing.run import Probed, probe_all
 from stemcell.tracking.folder import RunFolder, find_run
+from stemcell.tracking.freshness import mark
 from stemcell.tracking.sync import send
 from stemcell.training.processes import from_main, rank
 
@@ -153,6 +154,7 @@ def keep(folder: RunFolder, found: Probed, atlas: str, split: str) -> None:
     for name, table in (("probe", found.cells), ("probe-labels", found.labels)):
         folder.table(f"{name}/{split}", list(table.columns), _rows(table))
     folder.result(split, _means(found.labels))
+    mark(folder, f"probe-{split}")
 
 
 def _draw(folder: Path, found: Probed, figures: bool, shown: Sequence[tuple[str, str]]) -> None:

@@ -17,6 +17,7 @@ from stemcell.searching.opening import Opened, Plan
 from stemcell.searching.progress import Progress
 from stemcell.searching.space import Sweep
 from stemcell.searching.trial import End, Job, main
+from stemcell.signals import stopping
 from stemcell.training.display import say
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Boss:
 
     def work(self) -> None:
         """Until all trials have ended, here or elsewhere, or it is told to stop."""
-        before = {number: signal.signal(number, self._note) for number in (signal.SIGTERM, signal.SIGINT)}
+        before = {number: signal.signal(number, self._note) for number in stopping()}
         try:
             while not self._done():
                 self._worker.beat(self._study)

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from stemcell.errors import UserError
+from stemcell.signals import stopping
 from stemcell.tracking.folder import RunFolder, is_run
 
 ABANDONED = "the sweep has ended without a word"
@@ -167,11 +168,16 @@ def _launched(job: Job) -> End:
     result.unlink(missing_ok=True)
     command = [*shlex.split(job.launch), "-m", "stemcell.searching.trial", json.dumps(asdict(job)), str(result)]
     environment = {**os.environ, **({"OMP_NUM_THREADS": str(job.threads)} if job.threads else {})}
+    if signal.SIGHUP not in stopping():
+        # torchrun would have it stop the processes, even under nohup.
+        environment.setdefault("TORCHELASTIC_SIGNALS_TO_HANDLE", "SIGTERM,SIGINT")
     try:
         process = subprocess.Popen(command, env=environment)
     except OSError as error:
         return End("FAILED", f"--launch: {command[0]} cannot be started ({error.strerror})", begun=False)
-    signal.signal(signal.SIGTERM, lambda number, frame: process.send_signal(signal.SIGTERM))
+    for number in stopping():
+        if number != signal.SIGINT:  # the fork server has that ignored
+            signal.signal(number, lambda number, frame: process.send_signal(signal.SIGTERM))
     code = process.wait()
     if not result.exists():
         return End("FAILED", f"{command[0]} ended with code {code}; see {job.log}", is_run(Path(job.folder)))

@@ -21,6 +21,7 @@ from types import FrameType
 from typing import Any
 
 from stemcell.errors import UserError
+from stemcell.signals import stopping
 
 WARM = ["__main__", "stemcell.searching.warm", "stemcell.cli.main", "stemcell.studying.job"]
 
@@ -103,7 +104,7 @@ def _run(
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     for descriptor in (1, 2):
         os.dup2(output, descriptor)
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in stopping():
         signal.signal(number, _interrupt)
     threading.Thread(target=_watch, args=(pipe,), daemon=True).start()
     end = _end(function, arguments)
@@ -131,7 +132,7 @@ def _end(function: Callable[..., Any], arguments: tuple[Any, ...]) -> End:
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     """Once is enough: what comes after must not break what is tidied up."""
-    for again in (signal.SIGINT, signal.SIGTERM):
+    for again in stopping():
         signal.signal(again, signal.SIG_IGN)
     raise KeyboardInterrupt
 

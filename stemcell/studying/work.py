@@ -10,6 +10,7 @@ from pathlib import Path
 from types import FrameType
 
 from stemcell.errors import UserError, suggested
+from stemcell.signals import stopping
 from stemcell.studying import job as jobs
 from stemcell.studying.board import Board, Line, progress, say
 from stemcell.studying.claims import Claim
@@ -91,7 +92,7 @@ def do(study: Study, out: Path, workers: int) -> list[Item]:
 
     Raises:
         UserError: if the corpus cannot be read, or what is in the folder is not this study's; nothing was begun then.
-        Interrupted: after SIGTERM or SIGINT, once all runs at work are saved.
+        Interrupted: after a signal to stop, once all runs at work are saved.
     """
     data = corpus_of(study, out)
     first = study.runs[0].config
@@ -111,7 +112,7 @@ class _Work:
         self._durations: list[float] = []
 
     def run(self) -> list[Item]:
-        before = {number: signal.signal(number, self._note) for number in (signal.SIGINT, signal.SIGTERM)}
+        before = {number: signal.signal(number, self._note) for number in stopping()}
         try:
             self._start()
             with Board(self._study.name) as board:

@@ -19,7 +19,6 @@ from __future__ import annotations
 import difflib
 import os
 import re
-import shutil
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,12 +27,14 @@ from pathlib import Path
 from typing import Any
 
 from stemcell.errors import UserError
-from stemcell.files import disk_errors, intact, read_json, write_atomic, write_json, write_sealed
+from stemcell.files import disk_errors, intact, read_json, staging, write_atomic, write_json, write_sealed
 from stemcell.home import home
 from stemcell.tracking.journal import Entry, Journal, entries
 from stemcell.tracking.lock import RunLock
 
 FORMAT = 1
+GONE = "its process is gone without a word; it was killed, or the machine went down"
+"""Why a run that says RUNNING is KILLED, when nobody writes it any more."""
 JOURNALS = ("metrics.jsonl", "system.jsonl", "results.jsonl")
 
 
@@ -45,6 +46,11 @@ class Status:
     reason: str = ""
     started: float = 0.0
     ended: float | None = None
+
+    @property
+    def word(self) -> str:
+        """The status, and the reason where the run's process is gone without having said one."""
+        return f"{self.status}: {GONE}" if self.reason == GONE else self.status
 
 
 class RunFolder:
@@ -235,7 +241,7 @@ class RunFolder:
             return status
         files = [self.path / "status.json", self.path / "metrics.jsonl"]
         ended = max(file.stat().st_mtime for file in files if file.exists())
-        return Status("KILLED", "ended without a word: killed, or the machine went down", status.started, ended)
+        return Status("KILLED", GONE, status.started, ended)
 
     def set_status(self, status: str, reason: str = "") -> None:
         """Say how the run stands from now on."""
@@ -306,7 +312,5 @@ def _may_stay(entry: Path, around: bool) -> bool:
 
 def _remove(path: Path) -> None:
     # Renamed first, so that a crash leaves no half of a run under its name.
-    aside = path.with_name(f".{path.name}.{os.getpid()}.replaced")
-    with disk_errors(path):
+    with staging(path) as aside:
         path.rename(aside)
-        shutil.rmtree(aside)

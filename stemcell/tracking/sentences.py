@@ -15,17 +15,19 @@ import numpy as np
 from stemcell.errors import UserError, suggested
 from stemcell.files import intact
 from stemcell.tracking.folder import RunFolder
+from stemcell.tracking.freshness import mark, stale
 
 
 def write(run: RunFolder, split: str, counts: Mapping[str, np.ndarray]) -> None:
-    """Keep tasks' counts, [sentences, 2 or 3] each, beside those of other tasks that are there."""
+    """Keep tasks' counts, [sentences, 2 or 3] each, beside those that other tasks of the same weights have."""
     try:
-        before = read(run, split)
+        before = {} if stale(run, f"sentences-{split}") else read(run, split)
     except UserError:  # what is damaged is made anew
         before = {}
     buffer = io.BytesIO()
     np.savez_compressed(buffer, allow_pickle=False, **{**before, **counts})
     run.artifact(f"sentences/{split}.npz", buffer.getvalue())
+    mark(run, f"sentences-{split}")
 
 
 def read(run: RunFolder, split: str) -> dict[str, np.ndarray]:

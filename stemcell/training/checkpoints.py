@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from stemcell.errors import UserError
-from stemcell.files import check_files, check_seal, intact, read_json, sha256, write_sealed
+from stemcell.files import check_files, check_seal, intact, read_json, sha256, staged_folder, write_sealed
 
 FORMAT = 1
 
@@ -37,30 +36,25 @@ def save(
     from safetensors.torch import save_file
 
     name = f"{kind}-{step:08d}"
-    temporary = folder / f".{name}.{os.getpid()}"
-    shutil.rmtree(temporary, ignore_errors=True)
+    # The same step is saved again where an interrupted epoch is evaluated after a resume.
+    target = folder / name
+    if target.exists():
+        target = folder / f"{name}-{os.getpid()}-{len(list(folder.glob(f'{name}-*')))}"
     try:
-        temporary.mkdir(parents=True)
-        for file, values in tensors.items():
-            path = temporary / f"{file}.safetensors"
-            save_file({key: value.detach().cpu().contiguous() for key, value in values.items()}, path)
-            with path.open("rb") as handle:
-                os.fsync(handle.fileno())
-        files = {path.name: sha256(path) for path in sorted(temporary.iterdir())}
-        # The same step is saved again where an interrupted epoch is evaluated after a resume.
-        target = folder / name
-        if target.exists():
-            target = folder / f"{name}-{os.getpid()}-{len(list(folder.glob(f'{name}-*')))}"
-        temporary.rename(target)
+        with staged_folder(target) as temporary:
+            for file, values in tensors.items():
+                path = temporary / f"{file}.safetensors"
+                save_file({key: value.detach().cpu().contiguous() for key, value in values.items()}, path)
+            files = {path.name: sha256(path) for path in sorted(temporary.iterdir())}
         write_sealed(
             folder / f"{kind}.json",
             {"format": FORMAT, "folder": target.name, "step": step, "files": files, "state": state},
         )
-    except (OSError, SafetensorError) as error:
-        shutil.rmtree(temporary, ignore_errors=True)
-        if getattr(error, "errno", None) == errno.ENOSPC or "No space left" in str(error):
+    except (OSError, UserError, SafetensorError) as error:
+        if "disk is full" in str(error) or "No space left" in str(error):
             raise UserError(f"{folder}: the disk is full; make room and go on with --resume") from error
         raise
+    # A run has one writer, so what is staged beside is of one that was killed.
     for old in (*folder.glob(f"{kind}-*"), *folder.glob(f".{kind}-*")):
         if old != target:
             shutil.rmtree(old, ignore_errors=True)

@@ -104,7 +104,7 @@ class Trainer:
 
         Raises:
             Diverged: on a loss that is not finite; the last good checkpoint stays.
-            Stopped: after SIGTERM or SIGINT, once a checkpoint is written.
+            Stopped: after a signal to stop, once a checkpoint is written.
         """
         progress, schedule = self.progress, self.setup.schedule
         with self._stop:

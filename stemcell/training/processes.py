@@ -10,6 +10,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from stemcell.signals import stopping
+
 
 def world() -> int:
     """The number of processes."""
@@ -48,14 +50,14 @@ def from_main(value: Any) -> Any:
 
 
 class StopRequest:
-    """Notes SIGTERM and the first SIGINT, so that training can save and stop; a second SIGINT interrupts at once."""
+    """Notes a signal to stop, so that training can save and stop; a second SIGINT interrupts at once."""
 
     def __init__(self) -> None:
         self.signal = 0
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> StopRequest:
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in stopping():
             self._before[number] = signal.signal(number, self._note)
         return self
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from stemcell import files
 from stemcell.corpora import store
 from stemcell.corpora.layers import LAYERS, SPLITS
 from stemcell.corpora.store import read_corpus
@@ -164,7 +165,7 @@ def test_a_damaged_entry_is_built_again(corpus, cache, layers, damage):
     (entry,) = (path for path in cache.iterdir() if path.is_dir())
     DAMAGES[damage](entry)
     # A process killed while it built leaves this.
-    (cache / f"{entry.name}.partial" / "train").mkdir(parents=True)
+    (cache / f".{entry.name}.{files._host()}.999999999-0.1.staged" / "train").mkdir(parents=True)
     read = read_corpus(corpus, cache=cache)
     assert [e.gold for e in read["dev"]["con"]] == [e.gold for e in layers["con"]]
     assert [path for path in cache.iterdir() if path.is_dir()] == [entry]
@@ -178,7 +179,6 @@ def test_a_cache_that_cannot_be_written(corpus, tmp_path):
 
 def test_a_full_disk_leaves_nothing_behind(corpus, cache, monkeypatch):
     def fail(folder, *_):
-        folder.mkdir()
         (folder / "half").write_text("x")
         raise OSError(28, "No space left on device")
 

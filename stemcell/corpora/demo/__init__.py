@@ -8,8 +8,6 @@ From the outside in: ``sentences``, ``questions``, ``clauses`` (with ``conjugati
 from __future__ import annotations
 
 import itertools
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,7 +17,7 @@ from stemcell.corpora.demo.tree import Sentence, read_off
 from stemcell.corpora.formats import bio, brackets, conll12, conllu
 from stemcell.corpora.layers import LAYERS, SPLITS, Example
 from stemcell.errors import UserError
-from stemcell.files import disk_errors
+from stemcell.files import disk_errors, staged_folder
 from stemcell.home import home
 
 LONGEST = 40
@@ -57,15 +55,11 @@ def write_demo(out: Path, sizes: tuple[int, int, int] = (2000, 300, 300)) -> Non
     """
     if out.exists() and any(out.iterdir()):
         raise UserError(f"{out} is already there and not empty; give another folder")
-    partial = out.absolute().with_name(f".{out.name}.{os.getpid()}.partial")
-    try:
+    with staged_folder(out) as partial:
         for split, size in zip(SPLITS, sizes, strict=True):
             _write_split(partial / split, split, size)
         text = _README.format(sizes=", ".join(map(str, sizes)))
         (partial / "README.txt").write_text(text, encoding="utf-8", newline="\n")
-        partial.replace(out)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
 
 
 def demo_folder() -> Path:
