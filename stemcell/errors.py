@@ -20,13 +20,13 @@ def suggested(*arguments: object) -> str:
     return shlex.join(["stemcell", *map(str, arguments)])
 
 
-def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:
-    """An error for a name that does not exist, with the nearest one that does.
+def unknown(kind: str, name: str, known: Iterable[str], also: Iterable[str] = ()) -> UserError:
+    """An error for a name that does not exist, with the nearest one that does, be it one of ``also``, too many to list.
 
     >>> str(unknown("task", "pso", ["pos", "ner"]))
     "unknown task 'pso': did you mean 'pos'? Known: pos, ner"
     """
     names = list(known)
-    near = difflib.get_close_matches(name.strip().lower(), names, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(name.strip().lower(), [*names, *also], n=1, cutoff=0.5)
     hint = f"did you mean '{near[0]}'? " if near else ""
     return UserError(f"unknown {kind} '{name}': {hint}Known: {', '.join(names)}")

@@ -6,6 +6,7 @@ from itertools import combinations
 from typing import Any
 
 from stemcell.corpora.layers import LAYERS
+from stemcell.encoders.names import short_name
 from stemcell.errors import UserError, unknown
 
 PRESETS = ("paper",)
@@ -27,6 +28,7 @@ def preset(name: str, encoder: str, tasks: tuple[str, ...], prune: str) -> dict[
     if set(tasks) not in known:
         pruned = "one task or all five" if prune != "no" else "one task, two or all five"
         raise UserError(f"the paper has no such model of {', '.join(tasks)} (it has {pruned}); leave --preset out")
+    encoder = short_name(encoder)
     return _unpruned(encoder, tasks) if prune == "no" else _pruned(encoder, tasks)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from stemcell.comparing.probes import Probes, read_probes
 from stemcell.corpora.layers import LAYERS, SPLITS
-from stemcell.encoders.names import HUB
+from stemcell.encoders.names import hub_name, short_name
 from stemcell.errors import UserError, suggested, unknown
 from stemcell.files import intact
 from stemcell.heads.maps import KEPT, read_gates
@@ -200,7 +200,7 @@ def _source(folder: RunFolder, split: str) -> Source:
     if kind == "probe":
         encoder = str(folder.tags.get("encoder"))
         probes = read_probes(folder, split)
-        return Source(folder.path.name, folder, HUB.get(encoder, encoder), (), "no", False, 0, {}, {}, probes)
+        return Source(folder.path.name, folder, hub_name(encoder), (), "no", False, 0, {}, {}, probes)
     if kind is not None:
         raise UserError(f"{folder.path}: a {kind}, not a trained run; name its runs")
     with intact(folder.path / "run.json"):
@@ -210,7 +210,7 @@ def _source(folder: RunFolder, split: str) -> Source:
         masks = {}
         if prune != "no":
             masks = {name: gates > KEPT for name, gates in read_gates(folder).final().items()}
-        encoder = HUB.get(config["encoder"], config["encoder"])
+        encoder = hub_name(config["encoder"])
         counts = {task: array for task, array in sentences.read(folder, split).items() if task in tasks}
         per_task = prune != "no" and config["gates"] == "per-task"
         return Source(
@@ -279,7 +279,7 @@ def _distinct(found: Sequence[Source]) -> tuple[list[Source], list[str]]:
 
 def short(encoder: str) -> str:
     """The name of an encoder that is shown."""
-    return {hub: name for name, hub in HUB.items()}.get(encoder, Path(encoder).name)
+    return Path(short_name(encoder)).name
 
 
 def _place(run: Source) -> tuple:

@@ -66,6 +66,13 @@ class Layer(Sequence[Example]):
         """The first ``count`` sentences, or all if there are fewer."""
         return self[: max(count, 0)]
 
+    def lengths(self) -> list[int]:
+        """Words of each sentence; annotations are not looked at."""
+        from pyarrow.compute import list_value_length
+
+        lengths = list_value_length(self._dataset.data.table.column("words")).to_pylist()
+        return [lengths[row] for row in self._rows]
+
     def _examples(self, start: int, stop: int) -> Iterator[Example]:
         columns = self._dataset.data.table.slice(start, stop - start).to_pydict()
         names = list(COLUMNS[self.name])

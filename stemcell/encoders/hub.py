@@ -10,6 +10,7 @@ from huggingface_hub import constants, try_to_load_from_cache
 from huggingface_hub.file_download import repo_folder_name
 from huggingface_hub.utils import get_session
 
+from stemcell.encoders.names import BARE
 from stemcell.errors import UserError
 
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
@@ -43,8 +44,10 @@ def reachable(seconds: float = 5.0) -> bool:
     return True
 
 
-def cached_weights(name: str, revision: str | None) -> str:
-    """The revision in the cache that has the model's weights as safetensors.
+def cached_weights(name: str, revision: str | None) -> tuple[str, str]:
+    """The name and the revision in the cache that have the model's weights as safetensors.
+
+    The name is that of before the model had an owner, where the cache is as old.
 
     Some models, among them ELECTRA and DeBERTa, had only a pickle when this was written; for them transformers takes
     the safetensors that the hub's converter offers as a pull request, and that is where they lie in the cache.
@@ -52,11 +55,14 @@ def cached_weights(name: str, revision: str | None) -> str:
     Raises:
         UserError: there is none.
     """
-    folder = Path(constants.HF_HUB_CACHE) / repo_folder_name(repo_id=name, repo_type="model")
-    offers = [] if revision else sorted(f"refs/pr/{path.name}" for path in (folder / "refs" / "refs" / "pr").glob("*"))
-    for candidate in (revision or "main", *offers):
-        if any(isinstance(try_to_load_from_cache(name, file, revision=candidate), str) for file in WEIGHTS):
-            return candidate
+    bare = name.rsplit("/", 1)[-1]
+    for known in (name, bare) if BARE.get(bare) == name else (name,):
+        folder = Path(constants.HF_HUB_CACHE) / repo_folder_name(repo_id=known, repo_type="model")
+        references = (folder / "refs" / "refs" / "pr").glob("*")
+        offers = [] if revision else sorted(f"refs/pr/{path.name}" for path in references)
+        for candidate in (revision or "main", *offers):
+            if any(isinstance(try_to_load_from_cache(known, file, revision=candidate), str) for file in WEIGHTS):
+                return known, candidate
     at = f" at revision {revision}" if revision else ""
     raise UserError(
         f"the model hub ({constants.ENDPOINT}) cannot be reached, and the weights of '{name}'{at} are not in the cache "

@@ -64,7 +64,7 @@ def load_encoder(
     elif not hub.reachable():
         files["local_files_only"] = True
         with _told(f"encoder '{name}' is no model of the hub"):
-            weights["revision"] = hub.cached_weights(source, revision)
+            source, weights["revision"] = hub.cached_weights(source, revision)
 
     with _quiet():
         with _told(f"encoder '{name}' has no configuration that can be used"):

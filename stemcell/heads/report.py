@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from stemcell.corpora.layers import LAYERS
-from stemcell.encoders.names import HUB
+from stemcell.encoders.names import hub_name
 from stemcell.errors import UserError
 from stemcell.files import intact
 from stemcell.heads.maps import JOINT, GateHistory, read_gates
@@ -114,7 +114,7 @@ def read_runs(names: Sequence[str]) -> list[PrunedRun]:
         history = read_gates(folder)
         with intact(folder.path / "run.json"):
             config = folder.config
-            encoder = HUB.get(config["encoder"], config["encoder"])
+            encoder = hub_name(config["encoder"])
             _ = config["seed"], ",".join(config["tasks"])
         encoders.setdefault((encoder, next(iter(history.values.values())).shape[1:]), folder.path)
         runs.append(PrunedRun(name, config, history))

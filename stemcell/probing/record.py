@@ -204,7 +204,7 @@ def _record(
 ) -> None:  # fmt: skip
     """Make ``out`` a run folder that is of probes alone."""
     config = {
-        "target": target if target in NAMES else str(Path(target).absolute()),
+        "target": target if target in NAMES or not Path(target).exists() else str(Path(target).absolute()),
         "data": str(corpus.folder.absolute()),
         "split": split,
         "tasks": list(dict.fromkeys(own.task for own in found.scores)),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from stemcell.corpora.layers import LAYERS
-from stemcell.encoders.names import HUB
+from stemcell.encoders.names import short_name
 from stemcell.tables import Measured
 
 ENCODERS = ("bert", "roberta", "electra", "deberta")
@@ -35,7 +35,7 @@ class Published:
 
 def probes(encoder: str, task: str) -> Published | None:
     """The published probe scores of an encoder (its short name or the hub's) and a task; None where there are none."""
-    short = {hub: name for name, hub in HUB.items()}.get(encoder, encoder)
+    short = short_name(encoder)
     if short not in ENCODERS or task not in LAYERS:
         return None
     text = (files("stemcell.published") / f"probe_{short}_{task}.tsv").read_text("utf-8")

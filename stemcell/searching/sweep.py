@@ -11,7 +11,9 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from stemcell.config import RunConfig, from_dict, to_dict
 from stemcell.errors import UserError
@@ -20,6 +22,9 @@ from stemcell.searching.boss import Boss
 from stemcell.searching.opening import Opened, Plan, hold, open_sweep
 from stemcell.searching.space import Choice, Sweep, describe
 from stemcell.searching.storage import check_storage, storage_errors
+
+if TYPE_CHECKING:
+    from stemcell.corpora.store import Corpus
 
 
 class Stop(Exception):
@@ -40,6 +45,7 @@ def run_sweep(sweep: Sweep, config: RunConfig, plan: Plan) -> str:
 
     check_storage(plan.storage, plan.workers)
     corpus = read_corpus(config.data, layers=config.tasks, pos_column=config.pos_column, skip_broken=config.skip_broken)
+    _check_gates(sweep, config, corpus)
     known = study.identity(study.about(sweep), to_dict(config), corpus.fingerprint)
     opened = open_sweep(sweep, config, plan, known)
     with storage_errors(plan.storage):
@@ -54,6 +60,31 @@ def run_sweep(sweep: Sweep, config: RunConfig, plan: Plan) -> str:
         if boss.stopped:
             raise Stop(boss.stopped)
         return results.summary(opened.study, sweep, plan.trials, plan.folder)
+
+
+# Which end of a searched range gives the gates the longest way.
+_LONGEST: dict[str, Callable[..., Any]] = {
+    "gate_lr": max, "epochs": max, "batch_sentences": min, "batch_tokens": min,
+    "train_limit": lambda values: max(values) if min(values) else 0,  # 0: no limit
+    "prune": lambda values: next((value for value in values if value != "no"), "no"),
+    "gates": min,  # joint, moved by all tasks
+}  # fmt: skip
+
+
+def _check_gates(sweep: Sweep, config: RunConfig, corpus: Corpus) -> None:
+    """Refuse a search for how far to prune in which no gate can close: its trials would differ in nothing."""
+    from stemcell.training.reach import cannot_close_on
+
+    penalties = {"l0_penalty", "overlap_penalty"} & set(sweep.space)
+    if not penalties and "heads" not in sweep.objectives and sweep.heads_budget is None:
+        return
+    best = {}
+    for name in _LONGEST.keys() & sweep.space.keys():
+        part = sweep.space[name]
+        values = part.choices if isinstance(part, Choice) else (part.low, part.high)
+        best[name] = _LONGEST[name](values)
+    if problem := cannot_close_on(from_dict({**to_dict(config), **best}), corpus):
+        raise UserError(f"this sweep's trials would prune nothing: {problem}")
 
 
 def _conclude(sweep: Sweep, config: RunConfig, plan: Plan, opened: Opened) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from stemcell.config import RunConfig
 from stemcell.studying import after
 from stemcell.studying.claims import Claim
+from stemcell.studying.grid import Run
 from stemcell.tracking.folder import RunFolder, is_run
 
 ELSEWHERE = "elsewhere"
@@ -62,6 +63,18 @@ def corpus(
             if not folder.exists():
                 write_demo(folder, demo)
     return read_corpus(folder, layers=tasks, pos_column=pos_column, skip_broken=skip_broken).fingerprint
+
+
+def cannot_prune(folder: Path, runs: Sequence[Run]) -> dict[str, str]:
+    """Runs whose gates cannot close, by name, and why."""
+    from stemcell.corpora.store import read_corpus
+    from stemcell.training.reach import cannot_close_on
+
+    first = runs[0].config
+    tasks = tuple(dict.fromkeys(task for run in runs for task in run.config.tasks))
+    corpus = read_corpus(folder, layers=tasks, pos_column=first.pos_column, skip_broken=first.skip_broken)
+    problems = {run.name: cannot_close_on(run.config, corpus) for run in runs}
+    return {name: problem for name, problem in problems.items() if problem}
 
 
 def announce(folder: Path) -> None:

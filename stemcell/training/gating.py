@@ -21,19 +21,6 @@ GATE_FIELDS = (
     "gates", "l0_penalty", "overlap_penalty", "gate_lr", "gate_temperature", "gate_low", "gate_high", "gate_open",
     "balance_penalty",
 )  # fmt: skip
-# A gate closes when log alpha has fallen by about this much from 0, and Adam moves it by its rate a step.
-WAY = 3.0
-
-
-def cannot_close(config: RunConfig, steps: int) -> list[str]:
-    """A warning where so few steps (of the set of gates with the fewest) at this rate cannot close a gate."""
-    if steps * config.gate_lr >= WAY:
-        return []
-    return [
-        f"WARNING: no gate can close: {steps} steps at gate rate {config.gate_lr:g} move log alpha by at most about "
-        f"{steps * config.gate_lr:.2g}, and closing takes {WAY:g}; give --gate-lr {_rounded_up(2 * WAY / steps):g} or "
-        "more, or train longer"
-    ]
 
 
 def without_effect(config: RunConfig) -> list[str]:
@@ -109,9 +96,3 @@ def _record(history: GateHistory) -> dict[str, Any]:
         "numbering": "a row a layer; layers and heads count from 1",
         "sets": sets,
     }
-
-
-def _rounded_up(rate: float) -> float:
-    """The rate with one digit, not below it."""
-    digit = 10.0 ** np.floor(np.log10(rate))
-    return float(np.ceil(rate / digit - 1e-9) * digit)

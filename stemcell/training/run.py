@@ -82,6 +82,7 @@ def resume_run(name: str, flags: dict[str, Any]) -> Path:
         )
     accelerator = make_accelerator(config.precision)
     from stemcell.encoders.load import from_description
+    from stemcell.training.reach import cannot_close
     from stemcell.training.setup import prepare
 
     # A run that was killed before its first checkpoint starts again, from the encoder's own weights.
@@ -102,6 +103,8 @@ def resume_run(name: str, flags: dict[str, Any]) -> Path:
         )
     if not begun and rank() == 0:
         _describe(folder.hold(), config, setup)
+    if rank() == 0 and (problem := cannot_close(config, setup.schedule)):
+        say(f"WARNING: {problem}")
     effective = setup.schedule.effective_epochs(config.epochs)
     return _train(config, setup, accelerator, folder if rank() == 0 else None, folder.path, effective)
 

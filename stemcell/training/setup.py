@@ -25,7 +25,8 @@ from stemcell.tasks.protocol import Labels
 from stemcell.training.batches import length_batches, padding_waste
 from stemcell.training.data import TrainingData
 from stemcell.training.evaluation import EvaluationData
-from stemcell.training.gating import cannot_close, without_effect
+from stemcell.training.gating import without_effect
+from stemcell.training.reach import cannot_close
 from stemcell.training.sampling import Schedule
 
 
@@ -109,11 +110,8 @@ def describe(setup: Setup, config: RunConfig) -> list[str]:
         f"{setup.schedule.steps_per_epoch} steps an epoch"
     )
     lines += without_effect(config)
-    if config.prune != "no":
-        steps = setup.schedule.steps_per_epoch * config.epochs
-        if config.gates == "per-task":
-            steps = min(round(setup.schedule.batches[task] * passes) for task, passes in effective.items())
-        lines += cannot_close(config, steps)
+    if problem := cannot_close(config, setup.schedule):
+        lines.append(f"WARNING: {problem}")
     return lines
 
 

@@ -158,10 +158,29 @@ assert time.monotonic() - start < 15, "the hub's client kept trying"
     # Nothing listens there. The client's own retries would take half a minute for each file.
     lines = _run(code, HF_HUB_CACHE=str(tmp_path), HF_ENDPOINT="http://127.0.0.1:9", HF_HUB_OFFLINE="0").splitlines()
     assert lines[:2] == ["bert", "electra"]
-    for line, name in zip(lines[2:], ("FacebookAI/roberta-base", "someone/some-model", "at revision v1"), strict=True):
+    names = ("FacebookAI/roberta-base", "someone/some-model", "at revision v1")
+    for line, name in zip(lines[2:], names, strict=True):
         assert line.startswith("the model hub (http://127.0.0.1:9) cannot be reached")
         assert name in line
         assert "minilm" in line
+
+
+def test_old_names_are_found_in_old_and_new_caches(tmp_path: Path) -> None:
+    _hub_cache(tmp_path, small("tiny-roberta"), "distilroberta-base", converted=False)
+    _hub_cache(tmp_path, small("tiny-bert"), "google-bert/bert-base-uncased", converted=False)
+    code = """
+from stemcell.encoders.load import load_encoder
+from stemcell.errors import UserError
+for name in ("distilroberta-base", "distilbert/distilroberta-base", "bert-base-uncased"):
+    print(load_encoder(name).model.config.model_type)
+try:
+    load_encoder("bert-large-cased")
+except UserError as error:
+    print(error)
+"""
+    lines = _run(code, HF_HUB_CACHE=str(tmp_path), HF_HUB_OFFLINE="1").splitlines()
+    assert lines[:3] == ["roberta", "roberta", "bert"]
+    assert "the weights of 'google-bert/bert-large-cased' are not in the cache" in lines[3]
 
 
 FOREIGN = '{"model_type": "own", "auto_map": {"AutoConfig": "own.Config", "AutoModel": "own.Model"}}'

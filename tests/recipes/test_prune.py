@@ -204,6 +204,8 @@ def test_too_few_steps_to_close_a_gate_are_said_before(flags: list[Any], tmp_pat
     err = done(*flags, tmp_path / "run", "--gate-lr", 1e-3, "--epochs", 1).err
     assert err.index("WARNING: no gate can close") < err.index("epoch 1: dev")
     assert "--gate-lr 0.4" in err, "twice the way of 3 in 18 steps"
+    again = done("train", "--resume", tmp_path / "run", "--epochs", 2).err
+    assert "WARNING: no gate can close: 36 steps" in again, "and before a run goes on"
     assert "WARNING" not in done(*flags, tmp_path / "more", "--gate-lr", 0.4, "--epochs", 1).err
 
 

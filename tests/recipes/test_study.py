@@ -199,6 +199,20 @@ def test_another_study_of_the_name_is_refused(
     assert snapshot(made[1]) == before
 
 
+def test_runs_that_cannot_prune_are_told_and_a_study_of_nothing_else_is_refused(corpus: Path, tmp_path: Path) -> None:
+    text = (
+        GRID.replace("[pos, mtl5]", "[pos]").replace("epochs: 2", "epochs: 1").replace("after: [evaluate, export]", "")
+    )
+    text = text.replace("gate_lr: 0.5", "gate_lr: 0.001")
+    said = refused("study", write(tmp_path, text), "--data", corpus, "--out", tmp_path / "out")
+    assert "none of this study's 2 pruned runs would prune: tiny-bert-pos-sp-seed1: no gate can close: 4 steps" in said
+    assert not (tmp_path / "out").exists()
+    text = text.replace("sp: {gate_lr: 0.001", "sp: {gate_lr: 1.0")
+    err = done("study", write(tmp_path, text), "--data", corpus, "--out", tmp_path / "out").err
+    assert err.count("WARNING: tiny-bert-pos-dp-seed1: no gate can close") == 1
+    assert "WARNING: tiny-bert-pos-sp" not in err
+
+
 def test_a_corpus_that_has_changed_is_refused(made: tuple[Path, Path, Result], corpus: Path, tmp_path: Path) -> None:
     shutil.copytree(corpus, tmp_path / "moved")
     assert begun(done("study", made[0], "--data", tmp_path / "moved", "--out", made[1].parent)) == []

@@ -45,7 +45,7 @@ EPOCH = 6
 @pytest.fixture
 def sweep(corpus: Path, tmp_path: Path) -> list[Any]:
     """A sweep of four trials; the command, less its name."""
-    return ["sweep", "--data", corpus, *SIZES, "--epochs", 2, "--gate-lr", 0.1, "--trials", 4, "--out", tmp_path / "s"]
+    return ["sweep", "--data", corpus, *SIZES, "--epochs", 2, "--gate-lr", 0.5, "--trials", 4, "--out", tmp_path / "s"]
 
 
 @pytest.fixture
@@ -286,7 +286,7 @@ def test_trials_are_pruned_early(corpus: Path, folder: Path, tmp_path: Path) -> 
 
 
 def test_two_objectives_have_a_front(corpus: Path, folder: Path) -> None:
-    flags = ["--data", corpus, *SIZES, "--gate-lr", 0.1, "--epochs", 2, "--out", folder, "--trials", 5, "--workers", 2]
+    flags = ["--data", corpus, *SIZES, "--gate-lr", 0.5, "--epochs", 2, "--out", folder, "--trials", 5, "--workers", 2]
     result = done("sweep", "pareto", *flags)
     assert_whole(folder, 5)
     found = study(folder)
@@ -347,6 +347,8 @@ def test_mlflow_may_be_away(sweep: list[Any], folder: Path, monkeypatch: pytest.
         (["--storage", "postgresql://me:secret@127.0.0.1:9/x"], "postgresql://127.0.0.1:9/x cannot be used"),
         (["--name", "a/b"], "--name a/b: use letters"),
         (["--epochs", 0], "epochs is 0"),
+        (["--gate-lr", 0.001], "would prune nothing: no gate can close: 12 steps at --gate-lr 0.001"),
+        (["--gate-lr", 0.001], "give --gate-lr 0.5 or more"),
     ],
 )
 def test_bad_requests_leave_nothing(sweep: list[Any], tmp_path: Path, more: list[Any], message: str) -> None:

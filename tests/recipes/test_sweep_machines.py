@@ -53,7 +53,7 @@ def test_machines_share_a_study_and_survive_their_dead(corpus: Path, tmp_path: P
     url = postgres.url("sweeps")
     total, chance = 5, random.Random(5)
     flags: list[Any] = ["sweep", "--data", corpus, "--encoder", "tiny-bert", "--tasks", "pos", "--train-limit", 24]
-    flags += ["--batch-sentences", 4, "--epochs", 4, "--trials", total, "--workers", 2]
+    flags += ["--batch-sentences", 4, "--epochs", 4, "--gate-lr", 0.5, "--trials", total, "--workers", 2]
     flags += ["--storage", url, "--name", "shared"]
     commands = [[*flags, "--out", tmp_path / name] for name in ("one", "other")]
     running = [Process(*command) for command in commands]

@@ -1,0 +1,66 @@
+"""Whether gates can close within a run's steps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from stemcell.config import RunConfig, from_dict
+from stemcell.corpora.demo import write_demo
+from stemcell.corpora.store import Corpus, read_corpus
+from stemcell.searching.space import find_sweep, read_sweep, shipped
+from stemcell.studying.grid import find_study
+from stemcell.studying.reading import read_study
+from stemcell.training.reach import cannot_close, cannot_close_on
+from stemcell.training.sampling import Schedule
+
+
+def schedule(**sentences: int) -> Schedule:
+    sizes = {task: [5] * count for task, count in sentences.items()}
+    return Schedule(sizes, seed=1, temperature=1.0, sentences=10, tokens=1000)
+
+
+def pruned(rate: float, epochs: int = 3, **more: object) -> RunConfig:
+    return RunConfig(prune="dynamic", gate_lr=rate, epochs=epochs, **more)  # type: ignore[arg-type]
+
+
+def test_too_few_steps_are_told_with_the_rate_that_would_do() -> None:
+    steps = schedule(pos=100, ner=50)
+    said = cannot_close(pruned(0.001), steps)
+    assert "45 steps at --gate-lr 0.001" in said
+    assert "give --gate-lr 0.2 or more" in said
+    assert cannot_close(pruned(0.2), steps) == ""
+    assert cannot_close(pruned(0.001, epochs=200), steps) == ""
+    assert cannot_close(pruned(0.001, accumulation=4), steps) == said, "a batch is one step, in however many parts"
+    assert cannot_close(RunConfig(gate_lr=0.001), steps) == "", "nothing to prune"
+
+
+def test_a_tasks_own_gates_move_in_its_own_steps() -> None:
+    steps = schedule(pos=1000, ner=20)
+    said = cannot_close(pruned(0.05, gates="per-task", tasks=("pos", "ner")), steps)
+    assert said.startswith("no gate of NER can close: ")
+    assert cannot_close(pruned(0.05, tasks=("pos", "ner")), steps) == ""
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    """The demo corpus as `stemcell data demo` writes it."""
+    folder = tmp_path_factory.mktemp("demo")
+    write_demo(folder)
+    return read_corpus(folder)
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_shipped_sweeps_can_prune_the_demo_corpus(name: str, demo: Corpus) -> None:
+    given = {"from_run": "runs/pos", "tasks": "pos"} if name == "static" else {}
+    assert cannot_close_on(from_dict(read_sweep(find_sweep(name), given).base), demo) == ""
+
+
+def test_the_shipped_pruning_study_can_prune_its_own_corpus(tmp_path: Path) -> None:
+    study = read_study(find_study("pruning"))
+    assert study.demo
+    write_demo(tmp_path, study.demo)
+    corpus = read_corpus(tmp_path)
+    runs = [run for run in study.runs if run.config.prune != "no"]
+    assert {run.name for run in runs if cannot_close_on(run.config, corpus)} == set()
