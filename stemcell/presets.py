@@ -27,7 +27,8 @@ def preset(name: str, encoder: str, tasks: tuple[str, ...], prune: str) -> dict[
     if set(tasks) not in known:
         pruned = "one task or all five" if prune != "no" else "one task, two or all five"
         raise UserError(f"the paper has no such model of {', '.join(tasks)} (it has {pruned}); leave --preset out")
-    return _unpruned(encoder, tasks) if prune == "no" else _pruned(encoder, tasks)
+    fields = _unpruned(encoder, tasks) if prune == "no" else _pruned(encoder, tasks)
+    return {**fields, "srl_decoder": "paper"}
 
 
 def _unpruned(encoder: str, tasks: tuple[str, ...]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from typing import Any
 
 from torch import Tensor
 
-from stemcell.config import RunConfig, from_dict, to_dict
+from stemcell.config import BEFORE, RunConfig, from_dict, to_dict
 from stemcell.encoders.load import Attention, from_description
 from stemcell.errors import UserError
 from stemcell.files import intact, read_json, sha256
@@ -69,9 +69,7 @@ class Saved:
         """
         encoder = from_description(self.encoder, attention=attention)
         with intact(self.path):
-            decoders = build_decoders(
-                encoder.hidden, self.labels, projective=self.config.projective, nested=self.config.nested
-            )
+            decoders = build_decoders(encoder.hidden, self.labels, self.config)
             model = MultiTaskModel(encoder, decoders, make_gates(self.config, encoder.heads))
         self.fill(model)
         return model.eval()
@@ -131,7 +129,7 @@ def inherited(values: dict[str, Any]) -> dict[str, Any]:
     if is_export(Path(name)):
         path = Path(name).absolute()
         with intact(path / "export.json"):
-            config = from_dict(read_json(path / "export.json")["config"], str(path / "export.json"))
+            config = _config_of_export(read_json(path / "export.json"), path)
     else:
         run = find_run(name)
         path, config = run.path, from_dict(run.config, str(run.path / "run.json"))
@@ -149,12 +147,26 @@ def inherited(values: dict[str, Any]) -> dict[str, Any]:
                 f"{path}: its {field} is {_shown(source[field])}, not {_shown(given)}; "
                 f"leave --{field} out, or start from another run"
             )
-    fields = ("encoder", "tasks", "data", "pos_column", "skip_broken", "train_limit", "projective", "nested")
+    fields = (
+        "encoder",
+        "tasks",
+        "data",
+        "pos_column",
+        "skip_broken",
+        "train_limit",
+        "projective",
+        "nested",
+        "srl_decoder",
+    )
     return {**{field: source[field] for field in fields}, **values, "from_run": str(path)}
 
 
 def _shown(value: Any) -> str:
     return ",".join(value) if isinstance(value, list) else str(value)
+
+
+def _config_of_export(record: dict[str, Any], path: Path) -> RunConfig:
+    return from_dict({**BEFORE, **record["config"]}, str(path / "export.json"))
 
 
 def _read_export(path: Path) -> Saved:
@@ -175,7 +187,7 @@ def _read_export(path: Path) -> Saved:
                     f"{path / file}: its SHA-256 is not {digest[:12]}… as export.json says: truncated or edited; "
                     "copy the folder again, whole"
                 )
-        config = from_dict(record["config"], str(path / "export.json"))
+        config = _config_of_export(record, path)
         tensors = {
             **{f"encoder.model.{k}": v for k, v in load_file(path / "encoder" / "model.safetensors").items()},
             **{f"decoders.{k}": v for k, v in load_file(path / "decoders.safetensors").items()},
