@@ -20,6 +20,7 @@ PRECISIONS = ("no", "bf16", "fp16")
 POS_COLUMNS = ("xpos", "upos")
 PRUNING = ("no", "dynamic", "static")
 GATES = ("joint", "per-task")
+SRL_DECODERS = ("graph", "paper")
 PRUNED_ENCODER_LR = 1e-5
 EXPERIMENT_LENGTH = 500
 ENCODER_HELP = (
@@ -63,6 +64,7 @@ class RunConfig:
     word_dropout: float = _field(0.2, "Probability that a subtoken is masked in training.")
     projective: bool = _field(False, "Decode projective dependency trees (Eisner).")
     nested: bool = _field(False, "Decode nested entities (only crossing ones are skipped).")
+    srl_decoder: str = _field("graph", "SRL decoder: graph (a tag a word pair) or paper (a beam of spans).")
 
     prune: str = _field("no", "Prune heads by L0 gates: no, dynamic (all trains together), static (needs --from).")
     from_run: str = _field("", "Start from the weights of this run or export instead of the encoder's own.")
@@ -102,7 +104,7 @@ class RunConfig:
         # Loops go over these; what is beyond would never end.
         for name in ("epochs", "accumulation"):
             self._require(name, 1 <= getattr(self, name) <= 100_000, "from 1 to 100000")
-        for name, choices in (("prune", PRUNING), ("gates", GATES)):
+        for name, choices in (("prune", PRUNING), ("gates", GATES), ("srl_decoder", SRL_DECODERS)):
             if getattr(self, name) not in choices:
                 raise unknown(name, getattr(self, name), choices)
         for name in ("train_limit", "checkpoint_minutes"):
@@ -131,6 +133,10 @@ class RunConfig:
 
 
 FIELDS = {field.name: field for field in dataclasses.fields(RunConfig)}
+
+
+BEFORE = {"srl_decoder": "paper"}
+"""Fields that the configurations of older runs and exports lack, with what held then."""
 
 
 def flag(name: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from torch import Tensor, nn
 
+from stemcell.config import RunConfig
 from stemcell.encoders.encoded import Encoded
 from stemcell.encoders.words import Batch, WordEncoder
 from stemcell.heads.gates import Gates
@@ -51,9 +52,11 @@ class MultiTaskModel(nn.Module):
         return [list(tasks)]
 
 
-def build_decoders(
-    hidden: int, labels: Mapping[str, Labels], *, projective: bool = False, nested: bool = False
-) -> dict[str, Decoder]:
-    """Fresh decoders for the tasks of ``labels``, in its order."""
-    choices = {"dep": {"projective": projective}, "ner": {"nested": nested}}
+def build_decoders(hidden: int, labels: Mapping[str, Labels], config: RunConfig) -> dict[str, Decoder]:
+    """Fresh decoders for the tasks of ``labels``, in its order, as a configuration chooses them."""
+    choices = {
+        "dep": {"projective": config.projective},
+        "ner": {"nested": config.nested},
+        "srl": {"paper": config.srl_decoder == "paper"},
+    }
     return {name: find_task(name).decoder(hidden, labels[name], **choices.get(name, {})) for name in labels}

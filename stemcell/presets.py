@@ -29,7 +29,8 @@ def preset(name: str, encoder: str, tasks: tuple[str, ...], prune: str) -> dict[
         pruned = "one task or all five" if prune != "no" else "one task, two or all five"
         raise UserError(f"the paper has no such model of {', '.join(tasks)} (it has {pruned}); leave --preset out")
     encoder = short_name(encoder)
-    return _unpruned(encoder, tasks) if prune == "no" else _pruned(encoder, tasks)
+    fields = _unpruned(encoder, tasks) if prune == "no" else _pruned(encoder, tasks)
+    return {**fields, "srl_decoder": "paper"}
 
 
 def _unpruned(encoder: str, tasks: tuple[str, ...]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from typing import Any
 
 from torch import Tensor
 
-from stemcell.config import RunConfig, from_dict, to_dict
+from stemcell.config import BEFORE, RunConfig, from_dict, to_dict
 from stemcell.encoders.load import Attention, from_description
 from stemcell.errors import UserError, suggested
 from stemcell.files import check_files, check_seal, intact, read_json
@@ -70,9 +70,7 @@ class Saved:
         """
         encoder = from_description(self.encoder, attention=attention)
         with intact(self.path):
-            decoders = build_decoders(
-                encoder.hidden, self.labels, projective=self.config.projective, nested=self.config.nested
-            )
+            decoders = build_decoders(encoder.hidden, self.labels, self.config)
             model = MultiTaskModel(encoder, decoders, make_gates(self.config, encoder.heads))
         self.fill(model)
         return model.eval()
@@ -133,7 +131,7 @@ def inherited(values: dict[str, Any]) -> dict[str, Any]:
     if is_export(Path(name)):
         path = Path(name).absolute()
         with intact(path / "export.json"):
-            config = from_dict(_export_record(path)["config"], str(path / "export.json"))
+            config = _config_of_export(_export_record(path), path)
     else:
         run = find_run(name)
         check_seal(run.path / "run.json", run.record)
@@ -152,7 +150,17 @@ def inherited(values: dict[str, Any]) -> dict[str, Any]:
                 f"{path}: its {field} is {_shown(source[field])}, not {_shown(given)}; "
                 f"leave --{field} out, or start from another run"
             )
-    fields = ("encoder", "tasks", "data", "pos_column", "skip_broken", "train_limit", "projective", "nested")
+    fields = (
+        "encoder",
+        "tasks",
+        "data",
+        "pos_column",
+        "skip_broken",
+        "train_limit",
+        "projective",
+        "nested",
+        "srl_decoder",
+    )
     return {**{field: source[field] for field in fields}, **values, "from_run": str(path)}
 
 
@@ -171,13 +179,17 @@ def _shown(value: Any) -> str:
     return ",".join(value) if isinstance(value, list) else str(value)
 
 
+def _config_of_export(record: dict[str, Any], path: Path) -> RunConfig:
+    return from_dict({**BEFORE, **record["config"]}, str(path / "export.json"))
+
+
 def _read_export(path: Path) -> Saved:
     from safetensors.torch import load_file
 
     with intact(path / "export.json"):
         record = _export_record(path)
         check_files(path, record["files"], path / "export.json")
-        config = from_dict(record["config"], str(path / "export.json"))
+        config = _config_of_export(record, path)
         tensors = {
             **{f"encoder.model.{k}": v for k, v in load_file(path / "encoder" / "model.safetensors").items()},
             **{f"decoders.{k}": v for k, v in load_file(path / "decoders.safetensors").items()},

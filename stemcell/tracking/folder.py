@@ -26,6 +26,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from stemcell.config import BEFORE
 from stemcell.errors import UserError
 from stemcell.files import disk_errors, intact, read_json, staging, write_atomic, write_json, write_sealed
 from stemcell.home import home
@@ -165,7 +166,9 @@ class RunFolder:
     @property
     def config(self) -> dict[str, Any]:
         """The configuration, with what resumes have changed."""
-        return {**self.record["config"], **self.changes}
+        config = {**self.record["config"], **self.changes}
+        # Other records, such as a study's, have other fields.
+        return config if "kind" in self.tags else {**BEFORE, **config}
 
     @property
     def changes(self) -> dict[str, Any]:

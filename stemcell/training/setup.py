@@ -76,7 +76,7 @@ def prepare(
     torch.manual_seed(config.seed)
     with intact(source) if source else nullcontext():
         own = {task: labels[task] for task in tasks}
-        decoders = build_decoders(encoder.hidden, own, projective=config.projective, nested=config.nested)
+        decoders = build_decoders(encoder.hidden, own, config)
     model = MultiTaskModel(encoder, decoders, make_gates(config, encoder.heads))
 
     known: dict[tuple[str, ...], Subtokens] = {}

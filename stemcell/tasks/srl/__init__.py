@@ -8,14 +8,15 @@ from typing import Any
 from stemcell.corpora.layers import Example
 from stemcell.tasks.protocol import Labels, Task
 from stemcell.tasks.scoring import Row, metric
-from stemcell.tasks.srl.decoder import SrlDecoder
+from stemcell.tasks.srl.beam import SpanDecoder
+from stemcell.tasks.srl.graph import GraphDecoder
 from stemcell.tasks.srl.labels import inventory
 from stemcell.tasks.srl.probe import PROBE
 from stemcell.tasks.srl.score import counts, score
 
 
 class Srl:
-    """See ``stemcell.tasks.protocol.Task``."""
+    """See ``stemcell.tasks.protocol.Task``. Choice: ``paper``, the paper's beam of spans in place of the graph."""
 
     name = "srl"
     main = "f1"
@@ -24,8 +25,8 @@ class Srl:
     def labels(self, examples: Iterable[Example]) -> Labels:
         return inventory(examples)
 
-    def decoder(self, hidden: int, labels: Labels, **choices: bool) -> SrlDecoder:
-        return SrlDecoder(hidden, labels["roles"])
+    def decoder(self, hidden: int, labels: Labels, **choices: bool) -> GraphDecoder | SpanDecoder:
+        return (SpanDecoder if choices.get("paper") else GraphDecoder)(hidden, labels["roles"])
 
     def metric(self) -> Any:
         return metric("srl", "srl", score, "Micro F1 of (predicate, span, role), end to end, without V.", "")

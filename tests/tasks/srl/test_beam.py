@@ -61,7 +61,7 @@ def test_labels_are_sorted():
 
 @pytest.mark.parametrize("length", [1, 2, 6, 41])
 def test_beam_equals_the_dense_formula(length):
-    decoder = randomised(TASK.decoder(HIDDEN, LABELS))
+    decoder = randomised(TASK.decoder(HIDDEN, LABELS, paper=True))
     arguments, predicates, scores = dense(decoder, length)
     # In a batch of other lengths, where its sentence stands second.
     beam = decoder.beam(encoded([9, length]))
@@ -77,7 +77,7 @@ def test_beam_equals_the_dense_formula(length):
 
 @pytest.mark.parametrize("which", range(len(EXAMPLES)))
 def test_loss_is_cross_entropy_over_all_kept_pairs(which):
-    decoder = randomised(TASK.decoder(HIDDEN, LABELS))
+    decoder = randomised(TASK.decoder(HIDDEN, LABELS, paper=True))
     sentence = EXAMPLES[which]
     target = decoder.target(sentence)
     arguments, predicates, scores = dense(decoder, len(sentence.words))
@@ -93,7 +93,7 @@ def test_loss_is_cross_entropy_over_all_kept_pairs(which):
 
 
 def test_gold_pairs_reach_the_loss():
-    decoder = randomised(TASK.decoder(HIDDEN, LABELS))
+    decoder = randomised(TASK.decoder(HIDDEN, LABELS, paper=True))
     beam = decoder.beam(encoded([6]))
     start, end, word = int(beam.arguments.starts[0, 2]), int(beam.arguments.ends[0, 2]), int(beam.predicates[0, 1])
     none, one = (decoder.target(example(6, gold)) for gold in (Frames((), ()), frames((word, start, end, "ARG1"))))
@@ -104,7 +104,7 @@ def test_gold_pairs_reach_the_loss():
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 6])
 def test_decode_equals_enumeration(length):
     for shift in (0.0, 1.0, 3.0):
-        decoder = randomised(TASK.decoder(HIDDEN, LABELS), 0.5)
+        decoder = randomised(TASK.decoder(HIDDEN, LABELS, paper=True), 0.5)
         with torch.no_grad():
             decoder.argument.last.bias += shift
         arguments, predicates, scores = dense(decoder, length)
@@ -130,12 +130,12 @@ def disjoint(spans):
 
 
 def test_sums_do_not_depend_on_the_batch():
-    sentences.check_sums_do_not_depend_on_the_batch(randomised(TASK.decoder(HIDDEN, LABELS), 0.4), EXAMPLES)
+    sentences.check_sums_do_not_depend_on_the_batch(randomised(TASK.decoder(HIDDEN, LABELS, paper=True), 0.4), EXAMPLES)
 
 
 def test_trains():
     torch.manual_seed(0)
-    decoder = TASK.decoder(HIDDEN, LABELS)
+    decoder = TASK.decoder(HIDDEN, LABELS, paper=True)
     # Without its prior, with which the loss is small before anything is learnt.
     torch.nn.init.zeros_(decoder.pair.last.bias)
     sentences.check_trains(decoder, EXAMPLES[:4])
@@ -143,18 +143,18 @@ def test_trains():
 
 def test_a_fresh_decoder_finds_roles_as_rare_as_they_are():
     torch.manual_seed(0)
-    decoder = TASK.decoder(HIDDEN, LABELS).eval()
+    decoder = TASK.decoder(HIDDEN, LABELS, paper=True).eval()
     scores = decoder.beam(encoded([12])).scores
     some = 1 - scores.softmax(-1)[..., 0]
     assert 0.02 < some.mean() < 0.1
 
 
 def test_bfloat16():
-    sentences.check_bfloat16(randomised(TASK.decoder(HIDDEN, LABELS), 0.2), EXAMPLES)
+    sentences.check_bfloat16(randomised(TASK.decoder(HIDDEN, LABELS, paper=True), 0.2), EXAMPLES)
 
 
 def test_a_corpus_without_arguments_works():
-    decoder = TASK.decoder(HIDDEN, {"roles": []})
+    decoder = TASK.decoder(HIDDEN, {"roles": []}, paper=True)
     target = decoder.target(EXAMPLES[0])
     assert torch.equal(decoder.loss(encoded([5]), [target]), torch.zeros(1))
     assert decoder.decode(encoded([5])) == [Frames((), ())]

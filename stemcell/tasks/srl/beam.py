@@ -80,7 +80,7 @@ class Beam:
         return self.argument_mask[:, :, None] & self.predicate_mask[:, None, :]
 
 
-class SrlDecoder(nn.Module):
+class SpanDecoder(nn.Module):
     """Scores phi(p, a, r) = phi_a(a) + phi_p(p) + phi_r(a, p), 0 for no role (He et al. 2018, section 3).
 
     A span's vector is [first word; last word; width embedding; mean of words], a predicate's its word's.
