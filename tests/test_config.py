@@ -1,8 +1,8 @@
-import dataclasses
-
 import pytest
+import typer
 
-from stemcell.config import FIELDS, RunConfig, from_dict, read_yaml, to_dict, write_yaml
+from stemcell.cli.main import app
+from stemcell.config import FIELDS, RunConfig, flag, from_dict, read_yaml, to_dict, write_yaml
 from stemcell.errors import UserError
 
 
@@ -85,6 +85,48 @@ def test_a_file_that_cannot_be_read(tmp_path):
             read_yaml(path)
 
 
-def test_every_field_has_a_help_text():
-    assert all(field.metadata["help"] for field in FIELDS.values())
-    assert dataclasses.is_dataclass(RunConfig)
+OTHERS = {
+    "tasks": ("dep", "srl"),
+    "pos_column": "upos",
+    "prune": "dynamic",
+    "gates": "per-task",
+    "precision": "bf16",
+    "gate_high": 1.5,
+    "preset": "paper",
+}
+"""Values that are not the defaults, where half of it or a word will not do."""
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_every_field_goes_through_a_file_and_the_command_line(tmp_path, name):
+    default = FIELDS[name].default
+    if name in OTHERS:
+        value = OTHERS[name]
+    elif isinstance(default, bool):
+        value = not default
+    else:
+        value = (
+            default + "x"
+            if isinstance(default, str)
+            else default + 1
+            if isinstance(default, int)
+            else default / 2 + 0.01
+        )
+    config = RunConfig(**{name: value})
+    assert config != RunConfig()
+    path = tmp_path / "c.yaml"
+    path.write_text(write_yaml(config))
+    assert read_yaml(path)[name] == to_dict(config)[name]
+    assert from_dict(read_yaml(path)) == config
+    given = {True: [flag(name)], False: [f"--no-{flag(name)[2:]}"]}
+    written = (
+        given[value] if isinstance(default, bool) else [flag(name), ",".join(value) if name == "tasks" else str(value)]
+    )
+    command = typer.main.get_command(app).commands["train"]
+    parsed = command.make_context("train", written).params
+    flags = {field: parsed[field] for field in FIELDS if parsed[field] is not None}
+    assert flags.keys() == {name}
+    assert getattr(from_dict({"encoder": "bert", **flags}), name) == value
+    (option,) = (option for option in command.params if option.name == name)
+    assert option.help.startswith(FIELDS[name].metadata["help"])
+    assert FIELDS[name].metadata["help"].endswith(".")

@@ -5,11 +5,9 @@ import pytest
 
 from stemcell.comparing.ablation import draw_others, losses
 
-CHANCE = np.random.default_rng(8)
 
-
-def counts(rate: float, gold: np.ndarray) -> np.ndarray:
-    return np.stack([CHANCE.binomial(gold, rate), gold], 1)
+def counts(chance: np.random.Generator, rate: float, gold: np.ndarray) -> np.ndarray:
+    return np.stack([chance.binomial(gold, rate), gold], 1)
 
 
 def test_others_are_as_many_of_the_same_layers_where_there_are_some() -> None:
@@ -29,9 +27,10 @@ def test_others_are_as_many_of_the_same_layers_where_there_are_some() -> None:
 
 
 def test_losses_are_differences_of_scores() -> None:
-    gold = CHANCE.integers(5, 20, 2000)
+    chance = np.random.default_rng(8)
+    gold = chance.integers(5, 20, 2000)
     worlds = [
-        [counts(rate, gold) for rate in (0.9, 0.8, 0.88, 0.86, 0.87)]
+        [counts(chance, rate, gold) for rate in (0.9, 0.8, 0.88, 0.86, 0.87)]
         for _ in range(3)
     ]  # fmt: skip
     stem, others, further = losses(worlds, 500)

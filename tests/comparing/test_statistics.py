@@ -4,23 +4,27 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.stats import bootstrap, norm, ttest_1samp
+from scipy.stats import binom, bootstrap, norm, ttest_1samp
 from statsmodels.stats.multitest import multipletests
 
 from stemcell.comparing import statistics
 from stemcell.tasks.scoring import main_score
 
-CHANCE = np.random.default_rng(5)
+
+@pytest.fixture
+def chance() -> np.random.Generator:
+    """Fresh for each test, so that none depends on which ones ran before."""
+    return np.random.default_rng(5)
 
 
-def counts(sentences: int, rate: float) -> np.ndarray:
+def counts(chance: np.random.Generator, sentences: int, rate: float) -> np.ndarray:
     """Correct words of sentences of 1 to 20."""
-    words = CHANCE.integers(1, 21, sentences)
-    return np.stack([CHANCE.binomial(words, rate), words], 1)
+    words = chance.integers(1, 21, sentences)
+    return np.stack([chance.binomial(words, rate), words], 1)
 
 
-def test_the_interval_is_scipys_for_one_seed() -> None:
-    one, other = counts(400, 0.8), counts(400, 0.75)
+def test_the_interval_is_scipys_for_one_seed(chance: np.random.Generator) -> None:
+    one, other = counts(chance, 400, 0.8), counts(chance, 400, 0.75)
     other[:, 1] = one[:, 1]
     other[:, 0] = np.minimum(other[:, 0], other[:, 1])
     weights = statistics.sentence_weights(400, 4000)
@@ -46,12 +50,12 @@ def test_the_interval_is_scipys_for_one_seed() -> None:
     assert found.sentences == pytest.approx(reference.standard_error, rel=0.06)
 
 
-def test_samples_are_of_sentences_as_they_are_drawn() -> None:
+def test_samples_are_of_sentences_as_they_are_drawn(chance: np.random.Generator) -> None:
     weights = statistics.sentence_weights(7, 50)
     assert weights.shape == (51, 7)
     assert (weights[0] == 1).all()
     assert (weights.sum(1) == 7).all()
-    own = CHANCE.integers(0, 9, (7, 3))
+    own = chance.integers(0, 9, (7, 3))
     for row, score in zip(weights, statistics.sampled_scores(own, weights), strict=True):
         assert score == main_score(own.repeat(row, axis=0).sum(0))
 
@@ -64,8 +68,8 @@ def test_seeds_are_in_pairs() -> None:
         statistics.difference(level[:2], level)
 
 
-def test_where_seeds_are_all_the_noise_it_is_the_paired_t_test() -> None:
-    values = CHANCE.normal(0.4, 1, (4, 1))
+def test_where_seeds_are_all_the_noise_it_is_the_paired_t_test(chance: np.random.Generator) -> None:
+    values = chance.normal(0.4, 1, (4, 1))
     found = statistics.mean_over_seeds(np.repeat(values, 101, axis=1))
     reference = ttest_1samp(values[:, 0], 0)
     low, high = reference.confidence_interval()
@@ -74,18 +78,26 @@ def test_where_seeds_are_all_the_noise_it_is_the_paired_t_test() -> None:
     assert found.p_against(0.9) == pytest.approx(ttest_1samp(values[:, 0], 0.9).pvalue, rel=1e-6)
 
 
+WORLDS = 20_000
+
+
 @pytest.mark.parametrize("seeds", [2, 3])
-def test_few_noisy_seeds_are_called_no_more_often_than_they_should(seeds: int) -> None:
-    """No difference, seeds that lie far apart: one world in twenty is called."""
-    called = 0
-    for _ in range(1000):
-        values = np.repeat(CHANCE.normal(size=(seeds, 1)), 101, axis=1) + CHANCE.normal(size=(1, 101)) * 0.3
-        called += statistics.mean_over_seeds(values).p < 0.05
-    assert 20 <= called <= 80
+@pytest.mark.parametrize("sentences", [0.0, 0.3, 1.0, 3.0])
+def test_no_difference_is_called_one_at_the_stated_level(
+    chance: np.random.Generator, seeds: int, sentences: float
+) -> None:
+    """Exactly so where seeds are all the noise, and no more often where sentences, of this deviation, add theirs."""
+    of_seeds = chance.normal(size=(seeds, 1, WORLDS)).repeat(101, axis=1)
+    values = of_seeds + sentences * chance.normal(size=(1, 101, WORLDS))
+    called = (statistics.means_over_seeds(values).p < statistics.LEVEL).sum()
+    low, high = binom.interval(0.999, WORLDS, statistics.LEVEL)
+    assert called <= high
+    if not sentences:
+        assert called >= low
 
 
-def test_one_seed_has_the_error_of_sentences_and_none_without_samples() -> None:
-    values = np.concatenate([[0.3], CHANCE.normal(0.3, 0.1, 5000)])[None]
+def test_one_seed_has_the_error_of_sentences_and_none_without_samples(chance: np.random.Generator) -> None:
+    values = np.concatenate([[0.3], chance.normal(0.3, 0.1, 5000)])[None]
     found = statistics.mean_over_seeds(values)
     assert found.p == pytest.approx(2 * norm.sf(3), rel=0.3)
     assert found.seeds == 0
@@ -100,9 +112,9 @@ def test_samples_without_a_value_are_left_out() -> None:
     assert statistics.estimate(np.zeros(50)).p == 1
 
 
-def test_the_permutation_is_exact_for_few_sentences() -> None:
-    one = [counts(8, 0.9), counts(8, 0.8)]
-    other = [np.stack([np.maximum(each[:, 0] - CHANCE.integers(0, 4, 8), 0), each[:, 1]], 1) for each in one]
+def test_the_permutation_is_exact_for_few_sentences(chance: np.random.Generator) -> None:
+    one = [counts(chance, 8, 0.9), counts(chance, 8, 0.8)]
+    other = [np.stack([np.maximum(each[:, 0] - chance.integers(0, 4, 8), 0), each[:, 1]], 1) for each in one]
 
     def apart(swap: tuple[bool, ...]) -> float:
         pairs = []
@@ -117,8 +129,8 @@ def test_the_permutation_is_exact_for_few_sentences() -> None:
     assert statistics.permutation(one, other, 1) == expected < 1
 
 
-def test_random_permutations_come_near_and_know_no_difference() -> None:
-    one, other = counts(300, 0.8), counts(300, 0.8)
+def test_random_permutations_come_near_and_know_no_difference(chance: np.random.Generator) -> None:
+    one, other = counts(chance, 300, 0.8), counts(chance, 300, 0.8)
     other[:, 1] = one[:, 1]
     other[:, 0] = np.minimum(other[:, 0], other[:, 1])
     assert statistics.permutation([one], [one], 200) == 1

@@ -151,7 +151,7 @@ def test_two_workers_leave_everything_behind(sweep: list[Any], folder: Path, tmp
     assert_whole(folder, 5)
 
 
-def test_a_killed_trial_and_a_killed_sweep_go_on(sweep: list[Any], folder: Path) -> None:
+def test_a_killed_trial_and_a_killed_sweep_go_on(sweep: list[Any], folder: Path, tmp_path: Path) -> None:
     sweep = [*sweep, "--workers", 2, "--epochs", 6, "--checkpoint-minutes", 0]
     process = Process(*sweep)
     process.when(
@@ -170,6 +170,10 @@ def test_a_killed_trial_and_a_killed_sweep_go_on(sweep: list[Any], folder: Path)
     assert [trial.params["l0_penalty"] for trial in trials][: len(penalties)] == penalties
     assert trials[0].user_attrs["died"] == ["its process ended with code -9"]
     assert [len(trial.intermediate_values) for trial in trials] == [6] * 4
+    # The trial that was killed has the losses and scores that it would have had.
+    killed = folder / "trials" / "trial-000"
+    done("train", "--config", killed / "config.yaml", "--out", tmp_path / "whole")
+    assert points(killed) == points(tmp_path / "whole")
 
 
 @pytest.fixture
