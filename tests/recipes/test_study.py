@@ -263,7 +263,7 @@ def test_mlflow_may_be_away(corpus: Path, tmp_path: Path, monkeypatch: pytest.Mo
 LONG = SMALL.replace("epochs: 1", "epochs: 12").replace("batch_sentences: 32", "batch_sentences: 4")
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_it_goes_on_where_it_was_stopped(corpus: Path, tmp_path: Path, number: signal.Signals) -> None:
     file, study = write(tmp_path, LONG), tmp_path / "out" / "mine"
     run = study / "tiny-bert-pos-seed1"
