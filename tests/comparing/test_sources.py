@@ -9,6 +9,8 @@ import pytest
 
 from stemcell.comparing.sources import expand, read_sources
 from stemcell.errors import UserError
+from stemcell.files import write_json
+from stemcell.tracking import freshness, sentences
 from stemcell.tracking.folder import RunFolder
 from tests.comparing import world
 
@@ -111,3 +113,30 @@ def test_damage_is_named(tmp_path: Path) -> None:
     folder = world.run(tmp_path / "pos", ("pos",))
     folder.artifact("probe/test/samples.npz", b"PK no")
     assert "samples.npz: damaged" in refused(folder.path)
+
+
+@pytest.mark.parametrize("results", ["evaluate", "probe"])
+def test_results_of_weights_that_are_no_more_are_refused(tmp_path: Path, results: str) -> None:
+    run = world.run(tmp_path / "pos", ("pos",), probes={"pos/train-split": {"A": 0.5}})
+    write_json(run.path / "checkpoints" / "best.json", {"step": 10, "files": {"model.safetensors": "aa"}})
+    for name in ("sentences-test", "probe-test"):
+        freshness.mark(run, name)
+    assert read(run.path).runs
+    # The best epoch is another one after more training; a run that was not trained since, or in vain, stays as it was.
+    write_json(run.path / "checkpoints" / "best.json", {"step": 20, "files": {"model.safetensors": "bb"}})
+    freshness.mark(run, {"evaluate": "probe-test", "probe": "sentences-test"}[results])
+    message = refused(run.path)
+    assert message.endswith(f"make them again:\n  stemcell {results} {run.path} --split test")
+
+
+def test_counts_of_other_weights_do_not_stay_beside_new_ones(tmp_path: Path) -> None:
+    run = world.run(tmp_path / "pos", ("pos", "ner"))
+    write_json(run.path / "checkpoints" / "best.json", {"step": 20, "files": {"model.safetensors": "bb"}})
+    sentences.write(run, "test", {"pos": sentences.read(run, "test")["pos"]})
+    assert set(sentences.read(run, "test")) == {"pos"}
+
+
+def test_a_run_whose_process_is_gone_is_told_as_such(tmp_path: Path) -> None:
+    world.run(tmp_path / "pos", ("pos",))
+    world.run(tmp_path / "dead", ("ner",), status="RUNNING")
+    assert f"{tmp_path / 'dead'} (KILLED: its process is gone" in refused(tmp_path / "pos", tmp_path / "dead")

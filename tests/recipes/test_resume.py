@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -118,18 +121,19 @@ def test_a_run_killed_before_its_first_checkpoint_starts_again(
     assert_equals_disk(run)
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_stopped_run_saves_itself_and_says_how_to_go_on(
-    flags: list[Any], uninterrupted: Path, tmp_path: Path
+    flags: list[Any], uninterrupted: Path, tmp_path: Path, number: signal.Signals
 ) -> None:
     run = tmp_path / "run"
     # Ten minutes between checkpoints: the one that is there comes of the signal.
-    result = Process(*flags, run).when(lambda: steps_written(run) > EPOCH + 3).send(signal.SIGTERM)
-    assert result.code == 128 + signal.SIGTERM
+    result = Process(*flags, run).when(lambda: steps_written(run) > EPOCH + 3).send(number)
+    assert result.code == 128 + number
     assert f"stopped and saved; go on with: stemcell train --resume {run}" in result.err
     assert "Traceback" not in result.err
     assert EPOCH < checkpoint(run) == steps_written(run) < 2 * EPOCH
     assert status(run) == "KILLED"
-    assert read(run / "status.json")["reason"] == "signal 15"
+    assert read(run / "status.json")["reason"] == f"signal {int(number)}"
     assert assert_equals_disk(run).run.info.status == "KILLED"
     done("train", "--resume", run)
     assert_as_uninterrupted(run, uninterrupted)
@@ -259,3 +263,44 @@ def test_half_precision_goes_on_too(flags: list[Any], tmp_path: Path) -> None:
     assert_same_weights(tmp_path / "cut", tmp_path / "whole", "last")
     assert all(tensor.dtype == torch.float32 for tensor in weights(tmp_path / "cut", "last").values())
     assert json.loads((tmp_path / "cut" / "status.json").read_text())["status"] == "FINISHED"
+
+
+def test_under_nohup_a_hangup_is_not_heard(flags: list[Any], uninterrupted: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        process = Process(*flags, run)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    result = process.when(lambda: steps_written(run) > EPOCH + 3).send(signal.SIGHUP)
+    assert result.code == 0, result
+    assert_as_uninterrupted(run, uninterrupted)
+
+
+def test_training_goes_on_when_nobody_reads_what_it_prints(
+    flags: list[Any], uninterrupted: Path, tmp_path: Path
+) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    run = tmp_path / "run"
+    command = [sys.executable, "-m", "stemcell", *map(str, [*flags, run])]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true"}
+    assert subprocess.run(command, stdout=writer, stderr=writer, env=environment).returncode == 0
+    os.close(writer)
+    assert_as_uninterrupted(run, uninterrupted)
+
+
+def test_results_of_a_run_that_was_trained_further_are_refused_until_made_again(
+    flags: list[Any], tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    done(*flags, run, "--epochs", 1)
+    done("evaluate", run)
+    done("compare", run, "--out", tmp_path / "first")
+    done("train", "--resume", run, "--epochs", 2)
+    message = refused("compare", run, "--out", tmp_path / "second")
+    assert (
+        f"trained further after their results on test were made; make them again:\n  stemcell evaluate {run}" in message
+    )
+    done("evaluate", run)
+    done("compare", run, "--out", tmp_path / "second")

@@ -210,11 +210,19 @@ def test_a_killed_sweep_goes_on_over_a_proxy(sweep: list[Any], folder: Path, pro
     assert len(copies(folder)[1]) == 4
 
 
-def test_ctrl_c_saves_and_a_timeout_too(sweep: list[Any], folder: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_ctrl_c_or_a_lost_terminal_saves_and_a_timeout_too(
+    sweep: list[Any], folder: Path, number: signal.Signals
+) -> None:
     long = [*sweep, "--epochs", 20]
     process = Process(*long).when(lambda: (folder / "trials/trial-000/metrics.jsonl").exists())
-    result = process.send(signal.SIGINT)
-    assert result.code == 130, result
+    if number == signal.SIGHUP:
+        # Every process of the terminal has it.
+        os.killpg(process._process.pid, number)
+        result = process.wait()
+    else:
+        result = process.send(number)
+    assert result.code == 128 + number, result
     assert "stopped and saved; the same command goes on" in result.err
     run = folder / "trials" / "trial-000"
     assert status(run) == "KILLED"
