@@ -21,7 +21,9 @@ def command(
 ) -> None:
     """Draw which words each chosen head attends to in one sentence.
 
-    Example: `stemcell attention minilm --heads 3-10,4-2 --out maps "Mary saw the man."`
+    Examples:
+
+    - `stemcell attention minilm --heads 3-10,4-2 --out maps "Mary saw the man."`
     """
     places = []
     for part in heads.split(","):

@@ -34,7 +34,7 @@ def command(
 
     - `stemcell compare studies/small --out compared`
 
-    - `stemcell compare runs/pos-seed1 runs/pos-seed2 runs/mtl5-seed1 runs/mtl5-seed2 --split dev --out compared`
+    - `stemcell compare runs/pos-dp runs/mtl5 --out compared`
 
     - `stemcell compare --filter "tags.encoder = 'minilm'" --experiment table-1 --ablate 10 --out compared`
     """

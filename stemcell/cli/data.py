@@ -33,9 +33,9 @@ def check(
 
     Examples:
 
-        stemcell data check demo
+    - `stemcell data check demo`
 
-        stemcell data check ewt --pos-column upos
+    - `stemcell data check demo --pos-column upos`
     """
     from stemcell.corpora import folder as folders
     from stemcell.corpora.report import Report
@@ -67,9 +67,9 @@ def check(
 def demo(out: Out, overwrite: Overwrite = False) -> None:
     """Write the built-in corpus: English sentences from a grammar, with all five layers.
 
-    Example:
+    Examples:
 
-        stemcell data demo --out demo
+    - `stemcell data demo --out demo`
     """
     from stemcell.corpora.demo import write_demo
 
@@ -88,9 +88,9 @@ def ewt(
 
     Examples:
 
-        stemcell data ewt --out ewt
+    - `stemcell data ewt --out ewt`
 
-        stemcell data ewt --source clones --out ewt
+    - `stemcell data ewt --source clones --out ewt`
     """
     from stemcell.corpora.ewt import build
 
@@ -107,9 +107,9 @@ def ontonotes(
 ) -> None:
     """Build a corpus from a CoNLL-2012 release of OntoNotes 5 and dependencies converted from it.
 
-    Example:
+    Examples:
 
-        stemcell data ontonotes --source conll-formatted-ontonotes-5.0 --out ontonotes
+    - `stemcell data ontonotes --source conll-formatted-ontonotes-5.0 --out ontonotes`
     """
     from stemcell.corpora.ontonotes import build
 

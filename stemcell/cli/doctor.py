@@ -8,7 +8,7 @@ import typer
 def command() -> None:
     """Say what works on this machine; exit 2 if something that every run needs does not.
 
-    Example:
+    Examples:
 
     - `stemcell doctor`
     """

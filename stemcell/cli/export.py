@@ -28,9 +28,9 @@ def command(
 
     Examples:
 
-    - `stemcell export runs/pruned --out pruned`
+    - `stemcell export runs/pos-dp --out pruned`
 
-    - `stemcell export runs/pruned --out smaller --threshold 0.05`
+    - `stemcell export runs/pos-dp --out smaller --threshold 0.05`
     """
     from rich.console import Console
 

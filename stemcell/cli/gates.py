@@ -23,7 +23,7 @@ def command(
 
     - `stemcell gates runs/pos-dp`
 
-    - `stemcell gates runs/*-dp-seed* --out figures`
+    - `stemcell gates runs/*-dp --out figures`
     """
     from stemcell.errors import UserError
     from stemcell.figures.gates import check_out, write

@@ -43,11 +43,11 @@ def command(
 
     Examples:
 
-    - `stemcell probe minilm --data corpus --baseline untrained --out probes`
+    - `stemcell probe minilm --data ewt --baseline untrained --out probes`
 
     - `stemcell probe runs/mtl5 --split dev --tasks dep,srl`
 
-    - `stemcell probe runs/pos runs/pos-ner runs/mtl5 --tasks pos --out probes`
+    - `stemcell probe runs/pos-dp runs/mtl5 --tasks pos --out probes`
     """
     from stemcell.probing.record import probe_target
     from stemcell.probing.table import best_table

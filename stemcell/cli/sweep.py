@@ -40,6 +40,8 @@ def command(
 
     Examples:
 
+    - `stemcell sweep --encoder tiny-bert --data demo --dry-run`
+
     - `stemcell sweep --encoder deberta`
 
     - `stemcell sweep pareto --encoder minilm --data ewt --workers 2 --trials 60`

@@ -25,13 +25,19 @@ def browser() -> Iterator[Any]:
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
     if found is None:
-        pytest.skip(f"no browser: none of {', '.join(BROWSERS)} is on the PATH")
+        pytest.skip(
+            f"no browser: none of {', '.join(BROWSERS)} is on the PATH; install one, as with: apt-get install chromium"
+        )
     # As root, as in a container, Chromium runs without its sandbox only.
     options = ["--no-sandbox"] if os.geteuid() == 0 else []
     with api.sync_playwright() as playwright:
         own = playwright.chromium.launch(executable_path=found, args=options)
         yield own
         own.close()
+
+
+def test_a_missing_browser_is_said(pytestconfig: pytest.Config) -> None:
+    assert "s" in pytestconfig.getoption("reportchars"), "skipped tests are to be named in pytest's summary"
 
 
 @pytest.fixture(scope="module")
