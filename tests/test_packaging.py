@@ -102,30 +102,47 @@ def test_minilm_is_the_same_everywhere() -> None:
         assert found == {minilm}, name
 
 
-def workflow() -> dict[str, Any]:
-    return yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text())
+def workflow(name: str) -> dict[str, Any]:
+    return yaml.safe_load((ROOT / ".github" / "workflows" / f"{name}.yml").read_text())
+
+
+def commands(job: dict[str, Any]) -> list[str]:
+    return [step["run"] for step in job["steps"] if "run" in step]
 
 
 def test_the_workflow_runs_what_there_is() -> None:
     from stemcell.encoders.names import TINY
 
-    jobs = workflow()["jobs"]
-    assert jobs.keys() == {"lint", "tests", "smoke", "docker"}
+    jobs = workflow("ci")["jobs"]
+    assert jobs.keys() == {"tests", "smoke", "docker"}
+    assert commands(jobs["tests"]) == [".ci/run"]
+    nightly = workflow("nightly")
+    # YAML 1.1 reads a bare `on` as true.
+    assert len(nightly[True]["schedule"]) == 1
+    assert commands(nightly["jobs"]["tests"]) == ["make test-all"]
     assert tuple(jobs["smoke"]["strategy"]["matrix"]["encoder"]) == TINY
     oldest = jobs["tests"]["strategy"]["matrix"]["python"][0]
     assert PROJECT["requires-python"] == f">={oldest}"
     makefile = (ROOT / "Makefile").read_text()
-    for job in jobs.values():
+    for job in (*jobs.values(), *nightly["jobs"].values()):
         assert job["timeout-minutes"] <= 60
         for step in job["steps"]:
             assert ("uses" in step) != ("run" in step)
             if "uses" in step:
                 assert re.fullmatch(r"actions/[\w-]+@v\d+\.\d+\.\d+", step["uses"])
                 continue
-            for target in re.findall(r"\bmake (\w+)", step["run"]):
+            for target in re.findall(r"\bmake ([\w-]+)", step["run"]):
                 assert re.search(rf"^{target}:", makefile, re.MULTILINE)
             for script in re.findall(r"\bscripts/\w+", step["run"]):
                 assert (ROOT / script).stat().st_mode & 0o100
+
+
+def test_every_test_runs_each_day_or_each_night() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    chosen = dict(re.findall(r"^(check\S*): setup\n\t\$\(PYTEST\) -m \"(.*)\"$", makefile, re.MULTILINE))
+    assert chosen == {"check": "not benchmark and not nightly", "check-all": "not benchmark"}
+    for target in ("test", "test-all"):
+        assert f"\n{target}: lint {target.replace('test', 'check')}\n" in makefile
 
 
 def test_scripts_are_sound() -> None:

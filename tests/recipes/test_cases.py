@@ -153,6 +153,7 @@ def test_23_every_label_keeps_its_name(cases: Path, run: Path) -> None:
     assert len({names.key(label) for label in labels}) == len(set(labels))
 
 
+@pytest.mark.nightly
 def test_23_a_sweep_keeps_every_labels_name(cases: Path, tmp_path: Path) -> None:
     space = tmp_path / "rates.yaml"
     space.write_text("space:\n  decoder_lr: {low: 0.001, high: 0.01, log: true}\n")
@@ -178,6 +179,7 @@ def test_25_a_rate_without_measure_ends_in_a_message(cases: Path, run: Path) -> 
     assert all(tensor.isfinite().all() for tensor in weights(run, "best").values())
 
 
+@pytest.mark.nightly
 def test_25_the_best_of_three_rates_is_finite(cases: Path, tmp_path: Path) -> None:
     wanted = read(cases / "25-nan-loss" / "sweep.json")
     space = tmp_path / "rates.yaml"
@@ -198,7 +200,7 @@ def test_25_the_best_of_three_rates_is_finite(cases: Path, tmp_path: Path) -> No
     assert "Traceback" not in result.err
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("count", [2, 4])
 def test_27_commands_of_one_second_share_a_fresh_database(
     cases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int

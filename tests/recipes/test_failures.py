@@ -36,7 +36,7 @@ EPOCH = 8
 """Steps: 16 sentences in batches of 4, two tasks."""
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def flags(corpus: Path) -> list[Any]:
     return [
         *("train", "--data", corpus, "--encoder", "tiny-bert", "--tasks", "pos,srl", "--train-limit", 16),
@@ -292,17 +292,23 @@ def full(patch: pytest.MonkeyPatch, module: Any, name: str, when: Callable[[Any]
     patch.setattr(module, name, replacement)
 
 
+@pytest.fixture(scope="module")
+def whole(flags: list[Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run to its end with nothing in its way; for looking only."""
+    run = tmp_path_factory.mktemp("whole") / "run"
+    done(*flags, run)
+    return run
+
+
 @pytest.mark.parametrize("where", ["weights", "pointer", "table", "history"])
 def test_a_full_disk_says_so_and_loses_nothing(
-    flags: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+    flags: list[Any], whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     import os
 
     from safetensors import torch as safetensors
 
     run = tmp_path / "run"
-    whole = tmp_path / "whole"
-    done(*flags, whole)
 
     def second_epoch(arguments: Any) -> bool:
         return steps_written(run) >= EPOCH + 3
