@@ -19,8 +19,6 @@ from stemcell.errors import unknown
 
 TAG_COLUMNS = {"upos": 3, "xpos": 4}
 
-_BLANKS = (BLANK, "")
-
 _ID, _FORM, _HEAD, _RELATION, _COLUMNS = 0, 1, 6, 7, 10
 _RANGE = re.compile(r"\d+-\d+")
 _EMPTY = re.compile(r"\d+\.\d+")
@@ -31,7 +29,7 @@ def read(
 ) -> dict[str, list[Example]]:
     """Tags (``pos``) and trees (``dep``) of a file.
 
-    ``_`` (or nothing) says that something is not annotated. A sentence without any tag lacks POS. As half a tree is no
+    ``_`` says that something is not annotated. A sentence without any tag lacks POS. As half a tree is no
     tree, a sentence that lacks the head or the relation of any word lacks DEP. Multi-word ranges and empty nodes are
     not words; all of these are noted. Every tree must have one root and no cycle.
 
@@ -55,8 +53,8 @@ def read(
             return
         name_or_number = name or f"{path.stem}-{len(words_seen) + 1}"
         words = tuple(row[_FORM] for _, row in rows)
-        tags = tuple(row[TAG_COLUMNS[pos_column]] or BLANK for _, row in rows)
-        unparsed = sum(row[_HEAD] in _BLANKS or row[_RELATION] in _BLANKS for _, row in rows)
+        tags = tuple(row[TAG_COLUMNS[pos_column]] for _, row in rows)
+        unparsed = sum(BLANK in (row[_HEAD], row[_RELATION]) for _, row in rows)
         arcs = None if unparsed else _arcs(rows, name_or_number)
         if name:
             ids[name] += 1
