@@ -48,7 +48,7 @@ def check(
     lengths = {split: {layer: len(examples) for layer, examples in of.items()} for split, of in corpus.items()}
     if not report.problems:
         # Where files are broken, that their sentences are missing is no news.
-        folders.require(folder, sources, lengths, layers, report)
+        folders.require(folder, sources, lengths, layers, report, pos_column=pos_column)
     if not report.problems and not layers:
         report.problem(folder, 0, "empty", "no sentence in any file", "give files with sentences")
     if report.problems:

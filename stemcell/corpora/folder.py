@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stemcell.corpora.formats import bio, brackets, conll12, conllu
-from stemcell.corpora.layers import LAYERS, SPLITS, Example
+from stemcell.corpora.layers import BLANK, LAYERS, SPLITS, Example
 from stemcell.corpora.report import Report
 from stemcell.errors import UserError
 
@@ -99,11 +99,14 @@ def require(
     lengths: Mapping[str, Mapping[str, int]],
     layers: Iterable[str],
     report: Report,
+    *,
+    pos_column: str = "xpos",
 ) -> None:
     """Check that train and dev have each of ``layers``; a missing one is a problem, missing in test only a note.
 
     Args:
         lengths: numbers of sentences by split and layer, as read from ``sources``.
+        pos_column: the column of CoNLL-U that they were read with.
     """
     for split in SPLITS:
         for layer in layers:
@@ -118,8 +121,8 @@ def require(
             here = [source.path for source in own or files if source.split == split]
             if here:
                 remedy = f"add sentences with {layer.upper()}, or leave the task out"
-                if layer == "pos" and lengths[split]["dep"]:
-                    remedy = "fill the column, choose another with --pos-column, or leave the task out"
+                if layer == "pos" and (column := _other_column(sources, split, pos_column)):
+                    remedy = f"train on the other tags with --pos-column {column}, or leave the task out"
                 report.problem(here[0], 0, "empty", f"no sentence of {layer.upper()} in the {split} split", remedy)
             else:
                 kinds = [k for k in GIVES if layer in GIVES[k] and (k != "conll12" or layer == "srl" or not own)]
@@ -127,6 +130,15 @@ def require(
                 what = f"no {layer.upper()} in the {split} split"
                 remedy = f"add {' or '.join(split + ending for ending in endings)}, or leave the task out"
                 report.problem(folder, 0, "missing", what, remedy)
+
+
+def _other_column(sources: Iterable[Source], split: str, pos_column: str) -> str | None:
+    """The column in which a split's CoNLL-U files have their tags instead of ``pos_column``, if there is one."""
+    paths = [source.path for source in sources if source.split == split and source.format == "conllu"]
+    for column in conllu.TAG_COLUMNS:
+        if column != pos_column and any(conllu.read(path, Report(), pos_column=column)["pos"] for path in paths):
+            return column
+    return None
 
 
 def present(corpus: Corpus, sources: Iterable[Source]) -> tuple[str, ...]:
@@ -198,6 +210,9 @@ def _note_oddities(corpus: Corpus, report: Report) -> None:
             "sentences that stand in train too": sum(n for words, n in sentences.items() if words in train),
             "words without a visible character": sum(
                 n for words, n in sentences.items() for word in words if not _visible(word)
+            ),
+            "words of trees without a tag, which CON's score takes for words, not for punctuation": sum(
+                example.gold.tags.count(BLANK) for example in corpus[split]["con"]
             ),
         }.items():
             if count:

@@ -13,6 +13,9 @@ from typing import Any, NamedTuple
 LAYERS = ("pos", "ner", "dep", "con", "srl")
 SPLITS = ("train", "dev", "test")
 
+BLANK = "_"
+"""In the place of a word's tag: it is not annotated. Never a label: not learnt, not scored, not probed, not counted."""
+
 
 class Span(NamedTuple):
     """Words ``start`` to ``end`` (both included) with a label: an entity or a bracket."""
@@ -41,7 +44,7 @@ class Arcs:
 
 @dataclass(frozen=True, slots=True)
 class Constituents:
-    """A constituency tree: a tag a word, and its brackets in preorder, the root (``TOP``) first.
+    """A constituency tree: a tag a word (or :data:`BLANK`), and its brackets in preorder, the root (``TOP``) first.
 
     Preorder makes unary chains unambiguous: of two brackets over the same words the outer one comes first.
     """
@@ -58,6 +61,7 @@ class Frames:
     arguments: tuple[Argument, ...]
 
 
+# Tags of the words (POS; some may be BLANK, not all), entities (NER), or one of the above.
 Annotation = tuple[str, ...] | tuple[Span, ...] | Arcs | Constituents | Frames
 
 

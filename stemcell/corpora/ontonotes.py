@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from stemcell.corpora.columns import DOCUMENT, ENTITIES, PART, TAG, WORD, Row, Sentence, write_split
+from stemcell.corpora.columns import DOCUMENT, ENTITIES, PARSE, PART, TAG, WORD, Row, Sentence, write_split
 from stemcell.corpora.formats import conll12, conllu
 from stemcell.corpora.formats.lines import Block, Broken, blocks, columns, parse_all, read_lines
-from stemcell.corpora.layers import Arcs, Span
+from stemcell.corpora.layers import BLANK, Arcs, Span
 from stemcell.corpora.penn import normalise
 from stemcell.corpora.report import Report
 from stemcell.errors import UserError
@@ -142,7 +142,9 @@ def _read_conllx(paths: list[Path]) -> Iterator[Parsed]:
         report.raise_problems()
         starts = [block[0][0] for block in blocks(read_lines(path, report))]
         if len(starts) != len(examples):
-            raise UserError(f"{path}: {len(starts) - len(examples)} sentences have no heads; convert the trees anew")
+            raise UserError(
+                f"{path}: {len(starts) - len(examples)} sentences lack heads or relations; convert the trees anew"
+            )
         for line, example in zip(starts, examples, strict=True):
             yield Parsed(path, line, example.words, example.gold)
 
@@ -183,8 +185,7 @@ def _read_document(path: Path, report: Report) -> Iterator[tuple[int, Sentence]]
     A fault in predicates costs a sentence its SRL and is noted; others, and masked words, raise :class:`UserError`.
     """
     check = Report()
-    conll12.read(path, check)
-    frameless = {problem.line for problem in check.problems if problem.kind in FRAME_FAULTS}
+    framed = {example.id for example in conll12.read(path, check)["srl"]}
     check.problems = [problem for problem in check.problems if problem.kind not in FRAME_FAULTS]
     numbers: Counter[str] = Counter()
     sentences: list[tuple[int, Sentence]] = []
@@ -194,16 +195,20 @@ def _read_document(path: Path, report: Report) -> Iterator[tuple[int, Sentence]]
         document = f"{rows[0][DOCUMENT]}.{rows[0][PART]}"
         numbers[document] += 1
         name = f"{document}.{numbers[document]}"
-        framed = frameless.isdisjoint(number for number, _ in block)
-        nameless = document.startswith(NAMELESS) or all(row[ENTITIES] == "-" for row in rows)
+        for (number, _), row in zip(block, rows, strict=True):
+            if row[PARSE] in (BLANK, "-"):
+                raise Broken(number, "parse", "the word has no tree", "copy the document anew, or remove it")
+        rows = tuple((*row[:TAG], conll12.tag_of(row), *row[TAG + 1 :]) for row in rows)
+        nameless = document.startswith(NAMELESS) or any(row[ENTITIES] in (BLANK, "-") for row in rows)
         entities = None if nameless else _entities(block, rows)
-        if not framed:
-            report.note("without SRL: a predicate without exactly one V, or a broken role column")
+        if name not in framed:
+            report.note("without SRL: not annotated, or a broken role column")
         if nameless:
             rows = tuple((*row[:ENTITIES], "-", *row[ENTITIES + 1 :]) for row in rows)
-            report.note("without NER: their document is not annotated with names")
+            report.note("without NER: not annotated with names")
         words = tuple(row[WORD] for row in rows)
-        sentences.append((block[0][0], Sentence(name, words, _conllu(name, rows, None), entities, rows, framed)))
+        sentence = Sentence(name, words, _conllu(name, rows, None), entities, rows, framed=name in framed)
+        sentences.append((block[0][0], sentence))
 
     check.raise_problems()
     marks = ("#begin document", "#end document")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from stemcell.corpora.layers import LAYERS, SPLITS, Example
+from stemcell.corpora.layers import BLANK, LAYERS, SPLITS, Example
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def unseen(table: Iterable[Statistics]) -> dict[tuple[str, str], list[str]]:
 
 def _items(layer: str, gold: Any) -> dict[str, int]:
     if layer == "pos":
-        return {"tags": len(gold)}
+        return {"tags": len(gold) - gold.count(BLANK)}
     if layer == "ner":
         return {"entities": len(gold)}
     if layer == "dep":
@@ -66,7 +66,7 @@ def _items(layer: str, gold: Any) -> dict[str, int]:
 
 def _labels(layer: str, gold: Any) -> Iterable[str]:
     if layer == "pos":
-        return gold
+        return (tag for tag in gold if tag != BLANK)
     if layer == "ner":
         return (span.label for span in gold)
     if layer == "dep":

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from stemcell.corpora import folder as folders
-from stemcell.corpora.layers import COLUMNS, LAYERS, SPLITS, Example, example_row, from_row, to_row
+from stemcell.corpora.layers import BLANK, COLUMNS, LAYERS, SPLITS, Example, example_row, from_row, to_row
 from stemcell.corpora.report import Report
 from stemcell.errors import UserError, unknown
 from stemcell.files import staged_folder
@@ -25,7 +25,7 @@ from stemcell.home import home
 if TYPE_CHECKING:
     from datasets import Dataset, Features
 
-READER_VERSION = 2
+READER_VERSION = 3
 """Raised whenever the same files would be read differently."""
 
 _SUMMARY = "corpus.json"
@@ -132,7 +132,7 @@ def read_corpus(
     summary, datasets = _load(entry) or _build_once(entry, sources, pos_column, skip_broken)
     report.notes.update(summary["notes"])
     lengths = {split: {layer: len(data) for layer, data in of.items()} for split, of in datasets.items()}
-    folders.require(folder, sources, lengths, layers, report)
+    folders.require(folder, sources, lengths, layers, report, pos_column=pos_column)
     report.raise_problems()
     return Corpus(folder, summary["fingerprint"], dict(report.notes), tuple(layers), datasets)
 
@@ -145,6 +145,9 @@ def fingerprint(content: folders.Corpus) -> str:
             digest.update(f"{split} {layer} {len(content[split][layer])}\n".encode())
             for example in content[split][layer]:
                 row = {"words": example.words, **to_row(layer, example.gold)}
+                if layer == "pos":
+                    # Runs of when a blank was scored as a tag must not pass for runs on the same corpus.
+                    row["tags"] = [None if tag == BLANK else tag for tag in row["tags"]]
                 digest.update(json.dumps(row, sort_keys=True).encode())
     return digest.hexdigest()
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import accumulate
 
-from stemcell.corpora.layers import Example
+from stemcell.corpora.layers import BLANK, Example
 
 CONTROL = "/control"
 """After a task's name: the same task with control labels."""
@@ -29,7 +29,7 @@ class ControlTags:
         """Args:
         examples: of the tagging task, whose tags are to be drawn.
         """
-        counts = Counter(tag for example in examples for tag in example.gold)
+        counts = Counter(tag for example in examples for tag in example.gold if tag != BLANK)
         self._tags = sorted(counts)
         self._ends = list(accumulate(counts[tag] for tag in self._tags))
         self._known: dict[str, str] = {}
@@ -42,6 +42,7 @@ class ControlTags:
 
 
 def relabelled(examples: Iterable[Example], tags: ControlTags) -> Iterator[Example]:
-    """Examples of the tagging task with control tags instead of their own."""
+    """Examples of the tagging task with control tags instead of their own; blanks stay, so that both probe one set."""
     for example in examples:
-        yield replace(example, gold=tuple(tags[word] for word in example.words))
+        pairs = zip(example.words, example.gold, strict=True)
+        yield replace(example, gold=tuple(tag if tag == BLANK else tags[word] for word, tag in pairs))

@@ -8,10 +8,13 @@ from collections import Counter
 import pytest
 
 from stemcell.corpora.formats import bio, brackets, conll12, conllu
+from stemcell.corpora.layers import Argument, Frames
 from stemcell.corpora.penn import normalise
 from stemcell.corpora.report import Report
 from stemcell.corpora.statistics import statistics
 from stemcell.corpora.store import read_corpus
+
+NO_OTHER = {"dev": {}, "test": {}}
 
 pytestmark = pytest.mark.shared
 
@@ -147,6 +150,38 @@ def test_20_documents_and_masked_words(cases, report):
     assert not report.problems
     assert not any(conll12.read(cases / "20-split-docs-masked" / "masked.conll12", report).values())
     assert "the words are masked" in report.lines()[0]
+
+
+def test_31_blanks_are_no_annotation(cases, report):
+    case = cases / "31-blank-xpos"
+    assert {layer: len(of) for layer, of in conllu.read(case / "no-xpos.conllu", report).items()} == {
+        "pos": 0,
+        "dep": 5,
+    }
+    assert {layer: len(of) for layer, of in conllu.read(case / "no-head.conllu", report).items()} == {
+        "pos": 5,
+        "dep": 0,
+    }
+    (row,) = statistics({"train": {"pos": conllu.read(case / "one-xpos-blank.conllu", report)["pos"]}} | NO_OTHER)
+    assert row.items == {"tags": row.tokens - 1}
+    assert "_" not in row.labels
+    assert not report.problems
+
+
+def test_32_role_columns_belong_to_the_words_of_their_v(cases, report):
+    case = cases / "32-srl-columns"
+    (swapped,) = conll12.read(case / "swapped.conll12", report)["srl"]
+    arguments = (Argument(1, 0, 0, "ARG0"), Argument(1, 2, 3, "ARG1"), Argument(3, 0, 0, "ARG0"))
+    assert swapped.gold == Frames((1, 3), arguments)
+    (sense,) = conll12.read(case / "sense-without-column.conll12", report)["srl"]
+    assert sense.gold == Frames((2,), (Argument(2, 0, 0, "ARG0"),))
+    assert sum(count for note, count in report.notes.items() if "without a role column" in note) == 1
+    assert not report.problems
+    for name, line in (("no-v", 2), ("ragged", 3)):
+        conll12.read(case / f"{name}.conll12", found := Report())
+        (said,) = found.lines()
+        assert said.startswith(f"{case / name}.conll12:{line}: ")
+        assert "document made/col" in said
 
 
 @pytest.mark.slow

@@ -178,7 +178,18 @@ def test_a_predicate_without_v_costs_the_sentence_its_frames(tmp_path: Path, cap
     assert "train: 1 without SRL" in capsys.readouterr().out
 
 
+def test_blanks_stay_blanks(tmp_path: Path) -> None:
+    gold = FIRST.replace("   NN         (NP*    flour", "   -          (NP*    flour").replace(
+        "01   1   Zora", "_    1   Zora"
+    )
+    out = build(tmp_path, RELEASE | {FIRST_GOLD: gold.replace("(PERSON*", "       _")})
+    assert read(out, "train", "conllu", "pos")[0].gold[3] == "_"
+    assert [example.words for example in read(out, "train", "ner.tsv", "ner")] == [("Yes",)]
+    assert [example.words for example in read(out, "train", "conll12", "srl")] == [("Yes",), ("Go", ".")]
+
+
 BROKEN = {
+    "a word without a tree": ({SECOND_GOLD: SECOND.replace("*))", "_  ")}, r"made_0002.gold_conll:\d: "),
     "another word": (
         {"train.conllx": (PARSED_FIRST + PARSED_SECOND).replace("flour", "flower")},
         r"train.conllx:4: 'flower' where .*made_0001.v4_gold_conll:2 has 'flour' \(word 4\)",

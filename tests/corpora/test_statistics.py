@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from stemcell.corpora.layers import Example
 from stemcell.corpora.statistics import statistics, unseen
 
 
@@ -22,3 +23,8 @@ def test_figures(layers):
 def test_labels_unseen_in_train(layers):
     table = statistics({"train": {layer: of[:1] for layer, of in layers.items()}, "dev": layers, "test": {}})
     assert unseen(table) == {("dev", "pos"): ["VBD"], ("dev", "ner"): ["LOC"]}
+
+
+def test_blanks_are_no_tags():
+    (row,) = statistics({"train": {"pos": [Example("s", ("a", "b", "c"), ("X", "_", "X"))]}, "dev": {}, "test": {}})
+    assert (row.tokens, row.items, row.labels) == (3, {"tags": 2}, {"X": 2})

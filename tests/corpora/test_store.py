@@ -10,8 +10,8 @@ import pytest
 
 from stemcell import files
 from stemcell.corpora import store
-from stemcell.corpora.layers import LAYERS, SPLITS
-from stemcell.corpora.store import read_corpus
+from stemcell.corpora.layers import LAYERS, SPLITS, Example
+from stemcell.corpora.store import fingerprint, read_corpus
 from stemcell.errors import UserError
 from stemcell.home import home
 
@@ -216,3 +216,13 @@ def test_home(monkeypatch, tmp_path):
     monkeypatch.delenv("STEMCELL_HOME")
     monkeypatch.setenv("HOME", "/somewhere")
     assert home() == Path("/somewhere/stemcell")
+
+
+def test_blanks_change_the_fingerprint_and_nothing_else_does():
+    def of(*tags):
+        return fingerprint({s: {n: [] for n in LAYERS} | {"pos": [Example("s", ("a", "b"), tags)]} for s in SPLITS})
+
+    # Runs of earlier releases on corpora without blanks stay comparable.
+    assert of("X", "Y") == "9e9f9cba7df6a96b3ae6263ea9270718766ff02e892ad813eacc48759288e2a1"
+    # In those releases a blank was a tag, and this its corpus.
+    assert of("X", "_") != "71621890ac5123f25f0352d54757198404a69f687a538f4a0d8c1635cb236982"

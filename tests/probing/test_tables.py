@@ -10,7 +10,7 @@ import torch
 from stemcell.corpora.layers import Constituents, Example, Span
 from stemcell.encoders.load import untrained
 from stemcell.errors import UserError
-from stemcell.probing.controls import ControlTags
+from stemcell.probing.controls import ControlTags, relabelled
 from stemcell.probing.run import probe, probe_all
 from stemcell.probing.table import COLUMNS, LABEL_COLUMNS, best_table
 from stemcell.probing.tally import Tally, sample_weights
@@ -156,6 +156,12 @@ def test_control_tags_depend_on_the_word_alone_and_are_as_frequent_as_the_tags()
     assert both == pytest.approx(0.25 * 0.25 + 0.75 * 0.75, abs=0.03)
     again = ControlTags([Example("s", words[::-1], gold[::-1])])
     assert [again[word] for word in words] == drawn
+
+
+def test_blanks_are_no_control_tags_and_have_none() -> None:
+    example = Example("s", ("a", "b", "c"), ("NN", "_", "NN"))
+    (controlled,) = relabelled([example], ControlTags([example]))
+    assert controlled.gold == ("NN", "_", "NN")
 
 
 def test_heights_of_constituents() -> None:

@@ -219,3 +219,31 @@ def test_27_commands_of_one_second_share_a_fresh_database(
     found = client.search_runs([experiment.experiment_id for experiment in client.search_experiments()])
     assert sorted(run.info.run_name for run in found) == ["s", *(f"trial-00{number}" for number in range(5))]
     assert {run.info.status for run in found} == {"FINISHED"}
+
+
+def blank(cases: Path, folder: Path, name: str) -> Path:
+    folder.mkdir()
+    for split in ("train", "dev", "test"):
+        shutil.copy(cases / "31-blank-xpos" / f"{name}.conllu", folder / f"{split}.conllu")
+    return folder
+
+
+def test_31_a_layer_that_is_all_blank_is_refused_and_the_other_trains(cases: Path, tmp_path: Path, run: Path) -> None:
+    data = blank(cases, tmp_path / "no-xpos", "no-xpos")
+    message = refused("train", "--data", data, "--encoder", "tiny-bert", "--tasks", "pos", "--out", run)
+    assert "train.conllu: no sentence of POS in the train split" in message
+    assert "--pos-column upos" in message
+    train(data, run, "--pos-column", "upos", tasks="pos,dep")
+    data = blank(cases, tmp_path / "no-head", "no-head")
+    message = refused("train", "--data", data, "--encoder", "tiny-bert", "--tasks", "dep", "--out", tmp_path / "none")
+    assert "no sentence of DEP in the train split" in message
+
+
+def test_31_a_word_without_a_tag_is_left_out(cases: Path, tmp_path: Path, run: Path) -> None:
+    said = train(blank(cases, tmp_path / "one", "one-xpos-blank"), run, tasks="pos").err
+    assert "words without xpos, left out of POS: 3" in said
+    assert "_" not in read(run / "artifacts" / "labels.json")["pos"]["tags"]
+    rows = [row for row in tables(run) if row[:3] == (2, "dev", "pos")]
+    gold, predicted, correct = (sum(row[column] for row in rows) for column in (4, 5, 6))
+    assert gold == predicted == 28
+    assert points(run)["dev/pos/accuracy", max(step for _, step in points(run))] == pytest.approx(correct / 28)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from stemcell.corpora.ewt.treebank import WHOLE, Tree
 from stemcell.corpora.formats.lines import Block, Broken, blocks, parse_all, read_lines
+from stemcell.corpora.layers import BLANK
 from stemcell.corpora.report import Report
 from stemcell.errors import UserError
 
@@ -59,7 +60,12 @@ def read_skeletons(path: Path) -> list[Skeleton]:
 
 
 def predicates_stand(skeleton: Skeleton) -> bool:
-    """Whether each predicate has a role column with it in its V (in a few sentences it is in a C-V instead)."""
+    """Whether each predicate has a role column with it in its V (in a few sentences it is in a C-V instead).
+
+    In the release the columns are in the order of the predicates: a sentence where they are not is left out, too.
+    """
+    if any(BLANK in (token.roleset, *token.roles) for token in skeleton):
+        return False
     predicates = [i for i, token in enumerate(skeleton) if token.roleset != "-"]
     if len(predicates) != len(skeleton[0].roles):
         return False

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from stemcell.corpora.columns import bio_spans
 from stemcell.corpora.formats.lines import Block, Broken, blocks, parse_all, read_lines
-from stemcell.corpora.layers import Span
+from stemcell.corpora.layers import BLANK, Span
 from stemcell.corpora.report import Report
 
 KEPT_COMMENTS = ("# newdoc id = ", "# sent_id = ", "# text = ")
@@ -81,6 +81,8 @@ def read_uner(path: Path) -> Entities:
             columns = text.split("\t")
             if len(columns) < 3:
                 raise Broken(number, "columns", f"{len(columns)} columns instead of 3 or more", WHOLE)
+            if columns[2] in (BLANK, "-"):
+                return  # Not annotated: as if the sentence were not there.
             words.append(columns[1])
             tags.append(columns[2] if columns[2].partition("-")[2] in ENTITY_TYPES else "O")
         sentences[_sentence_id(block)] = (tuple(words), bio_spans(tags))

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from stemcell.corpora.formats.lines import Block, Broken, blocks, columns, parse_all, read_lines, refuse_masked
-from stemcell.corpora.layers import Example, Span
+from stemcell.corpora.layers import BLANK, Example, Span
 from stemcell.corpora.report import Report
 
 _OPENS, _ENDS, _ALONE = "B", "EL", "SU"
+_BLANKS = (BLANK, "-")
 _SCHEMES = (set("BI"), set("BIES"), set("BILU"))
 
 
@@ -21,7 +22,8 @@ def read(path: Path, report: Report, *, skip_broken: bool = False) -> dict[str, 
     """Entities (``ner``) of a file whose first column is the word and whose last is the tag.
 
     Columns are separated by tabs in ``.tsv`` files; in others by tabs if there are any, else by spaces.
-    All rows must have as many columns as the first. Tags other than BIO2 are converted and noted.
+    All rows must have as many columns as the first. Tags other than BIO2 are converted and noted. A tag ``_`` or ``-``
+    says that the word is not annotated (``O`` that it is, and is no entity): such a sentence is left out and counted.
 
     Args:
         skip_broken: leave broken sentences out, counted, instead of reporting them as problems.
@@ -36,6 +38,7 @@ def read(path: Path, report: Report, *, skip_broken: bool = False) -> dict[str, 
         return {"ner": []}
 
     sentences: list[Example] = []
+    words_seen: list[tuple[str, ...]] = []
     prefixes: dict[str, int] = {}
     openings: list[tuple[str, bool]] = []
 
@@ -45,13 +48,20 @@ def read(path: Path, report: Report, *, skip_broken: bool = False) -> dict[str, 
             report.note("document marks or comments without a sentence")
             return
         tags = [(number, _tag(number, row, width)) for number, row in rows]
+        words_seen.append(tuple(row[0] for _, row in rows))
+        if blanks := sum(prefix == BLANK for _, (prefix, _) in tags):
+            some = blanks < len(rows)
+            report.note(
+                f"sentences {'with entity tags for some words only, left out of NER' if some else 'without NER'}"
+            )
+            return
         spans, opened = _spans([tag for _, tag in tags])
         for number, (prefix, _) in tags:
             prefixes.setdefault(prefix, number)
         openings.extend(opened)
         given = [line for _, line in block if line.startswith("# sent_id") and "=" in line]
-        name = given[0].split("=", 1)[1].strip() if given else f"{path.stem}-{len(sentences) + 1}"
-        sentences.append(Example(name, tuple(row[0] for _, row in rows), spans))
+        name = given[0].split("=", 1)[1].strip() if given else f"{path.stem}-{len(words_seen)}"
+        sentences.append(Example(name, words_seen[-1], spans))
 
     parse_all(blocks(lines, marks=("-DOCSTART-",)), parse, path, report, skip_broken=skip_broken)
     used = prefixes.keys() - {"O"}
@@ -60,7 +70,7 @@ def read(path: Path, report: Report, *, skip_broken: bool = False) -> dict[str, 
         report.problem(path, max(prefixes[p] for p in used), "tag scheme", what, "use BIO, IOB1, BIOES or BILOU tags")
         return {"ner": []}
     _note_conversions(used, openings, report)
-    if refuse_masked(path, [example.words for example in sentences], report):
+    if refuse_masked(path, words_seen, report):
         return {"ner": []}
     return {"ner": sentences}
 
@@ -90,13 +100,15 @@ def _is_row(line: str) -> bool:
 
 
 def _tag(number: int, row: list[str], width: int) -> tuple[str, str]:
-    """The prefix and the type of a row's tag."""
+    """The prefix and the type of a row's tag; :data:`BLANK` as the prefix of none."""
     if len(row) != width:
         what = f"{len(row)} column{'s' if len(row) > 1 else ''} where {width} are expected"
         raise Broken(number, "columns", what, "all rows must have as many columns as the first")
     tag = row[-1]
     if not row[0]:
         raise Broken(number, "empty columns", "the word is empty", "give the word or delete the row")
+    if tag in _BLANKS:
+        return BLANK, ""
     prefix, dash, label = tag.partition("-")
     if tag != "O" and not (dash and label and len(prefix) == 1 and prefix in "BIESLU"):
         what = f"tag {tag!r} is of no known tag scheme"

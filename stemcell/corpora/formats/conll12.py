@@ -13,20 +13,26 @@ from pathlib import Path
 
 from stemcell.corpora.formats.brackets import plain_label, rooted
 from stemcell.corpora.formats.lines import Block, Broken, blocks, columns, parse_all, read_lines, refuse_masked
-from stemcell.corpora.layers import Argument, Constituents, Example, Frames, Span
+from stemcell.corpora.layers import BLANK, Argument, Constituents, Example, Frames, Span
 from stemcell.corpora.report import Report
 
 _DOCUMENT, _PART, _NUMBER, _WORD, _TAG, _PARSE, _FRAMESET, _ENTITIES, _ROLES = 0, 1, 2, 3, 4, 5, 7, 10, 11
 _LEAST = 12
 _CELL = re.compile(r"((?:\([^()*]+)*)(\*?)(\)*)")
 
+_BLANKS = (BLANK, "-")
+_PARTLY = "CoNLL-2012 sentences without {0}: only some of their words have it"
+
 Rows = list[tuple[int, list[str]]]
 
 
 def read(path: Path, report: Report, *, skip_broken: bool = False) -> dict[str, list[Example]]:
-    """Layers ``pos``, ``con``, ``ner`` and ``srl`` of a file; a sentence whose column is all ``-`` lacks the layer.
+    """Layers ``pos``, ``con``, ``ner`` and ``srl`` of a file.
 
-    A predicate is the row whose frameset is set, the k-th of them that of the k-th role column. Arguments may nest.
+    ``_`` and ``-`` say that a word is not annotated (but ``-`` as a frameset: that it is no predicate). A sentence
+    without any tag lacks POS. One with a blank in the columns of CON, NER or SRL lacks that layer, as half a tree is
+    no tree. All of these are noted. Predicates are the words with a frameset and a role column, which belongs to the
+    word that its V marks. Arguments may nest.
 
     Args:
         skip_broken: leave broken sentences out, counted, instead of reporting them as problems.
@@ -43,11 +49,15 @@ def read(path: Path, report: Report, *, skip_broken: bool = False) -> dict[str, 
         words = tuple(row[_WORD] for _, row in rows)
         if "[WORD]" in words:
             masked.append(rows[0][0])
+        tags = tuple(tag_of(row) for _, row in rows)
+        untagged = tags.count(BLANK)
+        if 0 < untagged < len(tags):
+            report.note("CoNLL-2012 words without a tag, left out of POS", untagged)
         found: dict[str, object] = {
-            "pos": tuple(row[_TAG] for _, row in rows) if _present(rows, _TAG) else None,
-            "con": _tree(rows, report) if _present(rows, _PARSE) else None,
-            "ner": _entities(rows) if _present(rows, _ENTITIES) else None,
-            "srl": _frames(rows),
+            "pos": tags if untagged < len(tags) else None,
+            "con": _tree(rows, tags, report) if _whole(rows, _PARSE, "CON", report) else None,
+            "ner": _entities(rows) if _whole(rows, _ENTITIES, "NER", report) else None,
+            "srl": _frames(rows, report),
         }
         for layer, gold in found.items():
             if gold is None:
@@ -91,6 +101,11 @@ def write(path: Path, layers: Mapping[str, Sequence[Example]]) -> None:
         out.write("#end document\n" if before else "")
 
 
+def tag_of(row: Sequence[str]) -> str:
+    """The tag of a row, :data:`BLANK` if it has none."""
+    return BLANK if row[_TAG] in _BLANKS else row[_TAG]
+
+
 def _rows(block: Block) -> Rows:
     """The columns of a sentence's words, as many in each row, words numbered from 0."""
     rows = [(number, columns(line, "\t" in line)) for number, line in block]
@@ -100,7 +115,8 @@ def _rows(block: Block) -> Rows:
             what = f"{len(row)} column{'s' if len(row) > 1 else ''} where at least {_LEAST} are expected"
             raise Broken(number, "columns", what, "separate the columns of CoNLL-2012 by tabs or runs of spaces")
         if len(row) != width:
-            what = f"{len(row)} columns where the sentence's first row has {width} (ragged role columns)"
+            document = f"document {rows[0][1][_DOCUMENT]}"
+            what = f"{len(row)} columns where the sentence's first row has {width} (ragged role columns) in {document}"
             raise Broken(number, "columns", what, "every row needs one role column for each predicate of the sentence")
         if row[_NUMBER] != str(i):
             what = f"word number {row[_NUMBER]!r} where {i} is expected"
@@ -111,9 +127,15 @@ def _rows(block: Block) -> Rows:
     return rows
 
 
-def _present(rows: Rows, column: int) -> bool:
-    absent = {"-", "*"} if column == _PARSE else {"-"}
-    return any(row[column] not in absent for _, row in rows)
+def _whole(rows: Rows, column: int, layer: str, report: Report) -> bool:
+    """Whether a column holds the annotation of all words; that of some words only is noted."""
+    cells = [row[column] for _, row in rows]
+    blanks = sum(cell in _BLANKS for cell in cells)
+    if column == _PARSE and {*cells} <= {"*", *_BLANKS}:
+        return False  # A tree has a bracket at least: stars say as little as blanks.
+    if 0 < blanks < len(cells):
+        report.note(_PARTLY.format(layer))
+    return not blanks
 
 
 def _spans(rows: Rows, column: int, what: str) -> list[Span]:
@@ -142,7 +164,7 @@ def _spans(rows: Rows, column: int, what: str) -> list[Span]:
 _BALANCE = "every ( needs its ) within the sentence"
 
 
-def _tree(rows: Rows, report: Report) -> Constituents:
+def _tree(rows: Rows, tags: tuple[str, ...], report: Report) -> Constituents:
     for number, row in rows:
         if row[_PARSE].count("*") != 1:
             what = f"parse {row[_PARSE]!r} does not stand for exactly this one word"
@@ -157,7 +179,7 @@ def _tree(rows: Rows, report: Report) -> Constituents:
         raise Broken(rows[0][0], "parse", "the tree does not cover the whole sentence", "put all words under one root")
     seen: Counter[str] = Counter()
     plain = [Span(start, end, plain_label(label, seen)) for start, end, label in brackets]
-    tree = Constituents(tuple(row[_TAG] for _, row in rows), rooted(plain, len(rows), seen))
+    tree = Constituents(tags, rooted(plain, len(rows), seen))
     for what, count in seen.items():
         report.note(what, count)
     return tree
@@ -167,25 +189,69 @@ def _entities(rows: Rows) -> tuple[Span, ...]:
     return tuple(sorted(_spans(rows, _ENTITIES, "entities"), key=lambda span: span[:2]))
 
 
-def _frames(rows: Rows) -> Frames:
-    """Predicates and arguments. V only says where the predicate is; C-V is a role as any other."""
-    predicates = [i for i, (_, row) in enumerate(rows) if row[_FRAMESET] != "-"]
-    roles = len(rows[0][1]) - _LEAST
-    if roles != len(predicates):
-        what = f"{len(predicates)} rows have a frameset, but there are {roles} role columns"
-        raise Broken(rows[0][0], "predicates", what, "give every predicate a frameset and a role column")
-    arguments: list[Argument] = []
-    for k, predicate in enumerate(predicates):
-        spans = _spans(rows, _ROLES + k, "roles")
-        verbs = [span for span in spans if span.label == "V"]
-        where = f"predicate {rows[predicate][1][_WORD]!r}"
-        if len(verbs) != 1:
-            what = f"{where} has {len(verbs) or 'no'} V in its role column"
-            raise Broken(rows[predicate][0], "predicates", what, "mark the predicate, once, as (V*)")
-        if not verbs[0].start <= predicate <= verbs[0].end:
-            raise Broken(rows[predicate][0], "predicates", f"{where} is outside its V", "put V on the predicate's row")
-        arguments += [Argument(predicate, *span) for span in sorted(spans, key=lambda s: s[:2]) if span.label != "V"]
-    return Frames(tuple(predicates), tuple(arguments))
+def _frames(rows: Rows, report: Report) -> Frames | None:
+    """Predicates and arguments. V only says where the predicate is; C-V is a role as any other.
+
+    A frameset without a role column is no predicate, and noted: nothing is known of its arguments.
+    """
+    columns = range(_ROLES, len(rows[0][1]) - 1)
+    senses = [row[_FRAMESET] for _, row in rows]
+    framed = [i for i, sense in enumerate(senses) if sense != "-"]
+    if BLANK in senses or any(row[column] in _BLANKS for _, row in rows for column in columns):
+        if {*senses} != {BLANK}:
+            report.note(_PARTLY.format("SRL"))
+        return None
+    if framed and not columns:
+        report.note("CoNLL-2012 sentences without SRL: they have framesets but no role column")
+        return None
+    spans = [_spans(rows, column, "roles") for column in columns]
+    owners = _owners(rows, framed, [_verb(rows, column, own) for column, own in zip(columns, spans, strict=True)])
+    if left := len(framed) - len(owners):
+        report.note("framesets without a role column, not counted as predicates", left)
+    arguments = [
+        Argument(predicate, *span)
+        for predicate, own in sorted(zip(owners, spans, strict=True), key=lambda pair: pair[0])
+        for span in sorted(own, key=lambda span: span[:2])
+        if span.label != "V"
+    ]
+    return Frames(tuple(sorted(owners)), tuple(arguments))
+
+
+def _verb(rows: Rows, column: int, spans: Sequence[Span]) -> Span:
+    """The V of a role column."""
+    verbs = [span for span in spans if span.label == "V"]
+    if len(verbs) != 1:
+        place = verbs[1].start if verbs else spans[0].start if spans else 0
+        what = f"{_column(rows, column)} has {len(verbs) or 'no'} V"
+        raise Broken(rows[place][0], "predicates", what, "mark the predicate, once, as (V*)")
+    return verbs[0]
+
+
+def _owners(rows: Rows, framed: list[int], verbs: Sequence[Span]) -> list[int]:
+    """The predicate that each role column belongs to: the word with a frameset in its V.
+
+    Where V is longer than a word and several of its words have a frameset, the k-th column is that of the k-th word
+    with a frameset, as the format asks for, if all columns are.
+    """
+    inside = [[word for word in framed if verb.start <= word <= verb.end] for verb in verbs]
+    if len(framed) == len(verbs) and all(word in own for word, own in zip(framed, inside, strict=True)):
+        return framed
+    owners: list[int] = []
+    for column, (verb, own) in enumerate(zip(verbs, inside, strict=True), _ROLES):
+        words = " ".join(row[_WORD] for _, row in rows[verb.start : verb.end + 1])
+        what = f"{_column(rows, column)} has its V on {words!r}"
+        if len(own) != 1:
+            many = "several words have a frameset" if own else "no word has a frameset"
+            raise Broken(rows[verb.start][0], "predicates", f"{what}, where {many}", "put V on the predicate alone")
+        if own[0] in owners:
+            what = f"{what}, as column {_ROLES + owners.index(own[0]) + 1} has"
+            raise Broken(rows[verb.start][0], "predicates", what, "give each predicate one role column")
+        owners.append(own[0])
+    return owners
+
+
+def _column(rows: Rows, column: int) -> str:
+    return f"role column {column + 1} of document {rows[0][1][_DOCUMENT]}"
 
 
 def _document(name: str, otherwise: str) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from stemcell.corpora.formats.lines import Block, Broken, blocks, columns, parse_all, read_lines, refuse_masked
-from stemcell.corpora.layers import Arcs, Example
+from stemcell.corpora.layers import BLANK, Arcs, Example
 from stemcell.corpora.report import Report
 from stemcell.errors import unknown
 
@@ -29,8 +29,9 @@ def read(
 ) -> dict[str, list[Example]]:
     """Tags (``pos``) and trees (``dep``) of a file.
 
-    A sentence whose tags, or heads, are ``_`` throughout lacks that layer. Multi-word ranges and empty nodes are not
-    words; they are noted. Every tree must have one root and no cycle.
+    ``_`` says that something is not annotated. A sentence without any tag lacks POS. As half a tree is no
+    tree, a sentence that lacks the head or the relation of any word lacks DEP. Multi-word ranges and empty nodes are
+    not words; all of these are noted. Every tree must have one root and no cycle.
 
     Args:
         pos_column: ``xpos`` or ``upos``.
@@ -53,22 +54,24 @@ def read(
         name_or_number = name or f"{path.stem}-{len(words_seen) + 1}"
         words = tuple(row[_FORM] for _, row in rows)
         tags = tuple(row[TAG_COLUMNS[pos_column]] for _, row in rows)
-        unparsed = all(row[_HEAD] == "_" for _, row in rows)
+        unparsed = sum(BLANK in (row[_HEAD], row[_RELATION]) for _, row in rows)
         arcs = None if unparsed else _arcs(rows, name_or_number)
         if name:
             ids[name] += 1
         words_seen.append(words)
-        untagged = tags.count("_")
+        untagged = tags.count(BLANK)
         if untagged < len(tags):
             layers["pos"].append(Example(name_or_number, words, tags))
         if 0 < untagged < len(tags):
-            report.note(f"words with {pos_column} _, which counts as a tag", untagged)
+            report.note(f"words without {pos_column}, left out of POS", untagged)
         elif untagged:
             report.note(f"sentences without {pos_column}")
         if arcs:
             layers["dep"].append(Example(name_or_number, words, arcs))
+        elif unparsed == len(rows):
+            report.note("sentences without heads or relations")
         else:
-            report.note("sentences without heads")
+            report.note("sentences with heads or relations for some words only, left out of DEP")
 
     parse_all(blocks(read_lines(path, report)), parse, path, report, skip_broken=skip_broken)
     if repeated := sum(ids.values()) - len(ids):
@@ -139,8 +142,6 @@ def _arcs(rows: list[tuple[int, list[str]]], name: str) -> Arcs:
             raise Broken(number, "heads", what, f"heads of this sentence go from 0 to {size}")
         if head == row[_ID]:
             raise Broken(number, "heads", f"{word} is its own head", "give another head, or 0 for the root")
-        if row[_RELATION] == "_":
-            raise Broken(number, "relations", f"{word} has a head but no relation", "give its relation")
         heads.append(int(head))
     if heads.count(0) != 1:
         roots = [row[_ID] for (_, row), head in zip(rows, heads, strict=True) if head == 0]

@@ -9,12 +9,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
 
-from stemcell.corpora.layers import Example
+from stemcell.corpora.layers import BLANK, Example
 from stemcell.encoders.encoded import Encoded
 from stemcell.tasks.protocol import Target
 
 UNSEEN = -100
-"""Stands for a tag that training never saw: such a word has no loss."""
+"""Stands for a blank, and for a tag that training never saw: such a word has no loss."""
 
 
 class PosDecoder(nn.Module):
@@ -27,8 +27,9 @@ class PosDecoder(nn.Module):
         self.scores = nn.Linear(hidden, len(tags))
 
     def target(self, example: Example) -> Target:
-        """``tags``: each word's tag number, [n]; :data:`UNSEEN` where training never saw it."""
-        return {"tags": torch.tensor([self.index.get(tag, UNSEEN) for tag in example.gold])}
+        """``tags``: each word's tag number, [n]; :data:`UNSEEN` where it is blank or training never saw it."""
+        numbers = [UNSEEN if tag == BLANK else self.index.get(tag, UNSEEN) for tag in example.gold]
+        return {"tags": torch.tensor(numbers)}
 
     def counts(self, target: Target) -> tuple[float, ...]:
         """Words with a known tag."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stemcell.corpora.layers import Span
+from stemcell.corpora.layers import BLANK, Span
 from stemcell.tasks.probes import CentroidProbe, Probe
 
 
 def _items(tags: tuple[str, ...]) -> Iterator[Span]:
-    """The words."""
+    """The words that have a tag."""
     for word, tag in enumerate(tags):
-        yield Span(word, word, tag)
+        if tag != BLANK:
+            yield Span(word, word, tag)
 
 
 PROBE: Probe = CentroidProbe(_items)

@@ -91,3 +91,14 @@ def test_broken_sentences_can_be_left_out(file, report):
     read = bio.read(file("a.tsv", text("B-A") + text("?") + text("B-B")), report, skip_broken=True)
     assert spans(read) == [(0, 0, "A"), (0, 0, "B")]
     assert report.notes == {"broken sentences left out: tag scheme": 1}
+
+
+@pytest.mark.parametrize("blank", ["_", "-"])
+def test_a_sentence_with_a_blank_tag_is_left_out(file, report, blank):
+    read = bio.read(file("a.tsv", text("B-A", "O") + text("B-B", blank) + text(blank, blank)), report)
+    assert spans(read) == [(0, 0, "A")]
+    assert report.notes == {
+        "sentences with entity tags for some words only, left out of NER": 1,
+        "sentences without NER": 1,
+    }
+    assert not report.problems

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from stemcell.corpora.formats import conll12
-from stemcell.corpora.layers import Argument, Example, Frames, Span
+from stemcell.corpora.layers import BLANK, Argument, Example, Frames, Span
 
 
 def row(i, word, tag="NN", parse="*", frameset="-", entity="*", roles=(), document="d", part=0):
@@ -130,11 +130,20 @@ WRONG = [
     (sentence(entity_0="(PER*"), 1, "unbalanced entities: (PER is never closed"),
     (sentence(roles_0=["(ARG1*"]), 1, "unbalanced roles"),
     (sentence(roles_0=["*)"]), 1, "unbalanced roles: nothing is open"),
-    (sentence(roles_1=["*"]), 2, "predicate 'fell' has no V"),
-    (sentence(roles_0=["(V*)"]), 2, "predicate 'fell' has 2 V"),
-    (sentence(roles_0=["(V*)"], roles_1=["(C-V*)"]), 2, "predicate 'fell' is outside its V"),
-    (sentence(frameset_1="-"), 1, "0 rows have a frameset, but there are 1 role columns"),
-    (sentence(frameset_0="01"), 1, "2 rows have a frameset, but there are 1 role columns"),
+    (sentence(roles_1=["*"]), 1, "role column 12 of document d has no V"),
+    (sentence(roles_0=["(V*)"]), 2, "role column 12 of document d has 2 V"),
+    (sentence(roles_0=["(V*)"], roles_1=["(C-V*)"]), 1, "12 of document d has its V on 'Rain', where no word has a fr"),
+    (sentence(frameset_1="-"), 2, "role column 12 of document d has its V on 'fell', where no word has a frameset"),
+    (
+        sentence(roles_0=["(V*", "*"], roles_1=["*)", "(V*)"], roles_2=["*", "*"], frameset_0="1", frameset_2="1"),
+        1,
+        "role column 12 of document d has its V on 'Rain fell', where several words have a frameset",
+    ),
+    (
+        sentence(roles_0=["*", "*"], roles_1=["(V*)", "(V*)"], roles_2=["*", "*"], frameset_0="01"),
+        2,
+        "role column 13 of document d has its V on 'fell', as column 12 has",
+    ),
 ]
 
 
@@ -159,3 +168,51 @@ def test_masked_words_are_refused(file, report):
     assert not any(conll12.read(path, report).values())
     (found,) = report.lines()
     assert found.startswith(f"{path}:5: the words are masked")
+
+
+def test_a_role_column_belongs_to_the_word_of_its_v(file, report):
+    text = (
+        row(0, "Odo", roles=["(ARG0*)", "(ARG0*)"])
+        + row(1, "wants", frameset="01", roles=["*", "(V*)"])
+        + row(2, "to", roles=["*", "(ARG1*"])
+        + row(3, "sleep", frameset="01", roles=["(V*)", "*)"])
+    )
+    arguments = (Argument(1, 0, 0, "ARG0"), Argument(1, 2, 3, "ARG1"), Argument(3, 0, 0, "ARG0"))
+    assert conll12.read(file("a.conll12", text), report)["srl"][0].gold == Frames((1, 3), arguments)
+    assert not report.problems
+
+
+def test_a_frameset_without_a_role_column_is_no_predicate(file, report):
+    read = conll12.read(file("a.conll12", sentence(frameset_2="01")), report)
+    assert read["srl"][0].gold == Frames((1,), (Argument(1, 0, 0, "ARG1"), Argument(1, 2, 2, "ARGM-LOC")))
+    assert report.notes == {"framesets without a role column, not counted as predicates": 1}
+    read = conll12.read(file("b.conll12", sentence(roles_0=[], roles_1=[], roles_2=[])), report)
+    assert not read["srl"]
+    assert report.notes["CoNLL-2012 sentences without SRL: they have framesets but no role column"] == 1
+
+
+@pytest.mark.parametrize("blank", ["_", "-"])
+@pytest.mark.parametrize(("column", "layer"), [("parse", "con"), ("entity", "ner"), ("roles", "srl")])
+def test_a_sentence_with_a_blank_lacks_the_layer(file, report, blank, column, layer):
+    cell = [blank] if column == "roles" else blank
+    whole = sentence(**{f"{column}_{i}": cell for i in range(3)})
+    read = conll12.read(file("a.conll12", sentence() + whole + sentence(**{f"{column}_1": cell})), report)
+    assert {name: len(found) for name, found in read.items()} == {"pos": 3, "con": 3, "ner": 3, "srl": 3} | {layer: 1}
+    assert report.notes[f"CoNLL-2012 sentences without {layer.upper()}"] == 2
+    partly = 2 if layer == "srl" else 1  # The framesets are there.
+    assert report.notes[f"CoNLL-2012 sentences without {layer.upper()}: only some of their words have it"] == partly
+    assert not report.problems
+
+
+def test_a_blank_frameset_is_no_predicate(file, report):
+    read = conll12.read(file("a.conll12", sentence(frameset_0="_") + sentence()), report)
+    assert len(read["srl"]) == 1
+    assert read["srl"][0].gold.predicates == (1,)
+
+
+@pytest.mark.parametrize("blank", ["_", "-"])
+def test_a_blank_tag_is_no_tag(file, report, blank):
+    read = conll12.read(file("a.conll12", sentence(tag_1=blank)), report)
+    assert read["pos"][0].gold == read["con"][0].gold.tags == ("NN", BLANK, "NN")
+    assert report.notes == {"CoNLL-2012 words without a tag, left out of POS": 1}
+    assert not conll12.read(file("b.conll12", sentence(tag_0=blank, tag_1=blank, tag_2=blank)), report)["pos"]

@@ -4,6 +4,7 @@ import pytest
 
 from stemcell.corpora.formats import conllu
 from stemcell.corpora.formats.conllu import _cycle
+from stemcell.corpora.layers import BLANK
 from stemcell.errors import UserError
 
 
@@ -64,10 +65,19 @@ def test_upos_on_request(file, report):
         conllu.read(path, report, pos_column="xpo")
 
 
-def test_a_single_missing_tag_is_kept_and_noted(file, report):
+def test_a_word_without_a_tag_is_blank_and_noted(file, report):
     read = conllu.read(file("a.conllu", row(1, xpos="_") + row(2, head="1", relation="x")), report)
-    assert read["pos"][0].gold == ("_", "NN")
-    assert report.notes == {"words with xpos _, which counts as a tag": 1}
+    assert read["pos"][0].gold == (BLANK, "NN")
+    assert report.notes == {"words without xpos, left out of POS": 1}
+
+
+@pytest.mark.parametrize("missing", [{"head": "_"}, {"relation": "_"}, {"head": "_", "relation": "_"}])
+def test_a_sentence_with_half_a_tree_has_none(file, report, missing):
+    read = conllu.read(file("a.conllu", row(1) + row(2, **{"head": "1", "relation": "x"} | missing)), report)
+    assert read["dep"] == []
+    assert len(read["pos"]) == 1
+    assert report.notes == {"sentences with heads or relations for some words only, left out of DEP": 1}
+    assert not report.problems
 
 
 def test_repeated_ids_lose_no_sentence(file, report):
@@ -84,7 +94,6 @@ BROKEN = [
     (row(2), 1, "word id '2' where 1"),
     (row(1) + row(1), 2, "word id '1' where 2"),
     (row(1, head="x"), 1, "head 'x' of word 1 of sentence a-1 is not a number"),
-    (row(1) + row(2, head="_"), 2, "head '_'"),
     (row(1, head="²"), 1, "is not a number"),
     (row(1) + row(2, head="3", relation="x"), 2, "head 3 of word 2 of sentence a-1 is out of range"),
     (row(1) + row(2, head="9" * 5000, relation="x"), 2, "is out of range"),
@@ -92,7 +101,6 @@ BROKEN = [
     (row(1, head="2", relation="x") + row(2, head="1", relation="x"), 1, "has no root"),
     (row(1) + row(2), 1, "has 2 roots (words 1, 2)"),
     (row(1) + row(2, head="3", relation="x") + row(3, head="2", relation="x"), 2, "has a cycle"),
-    (row(1, relation="_"), 1, "no relation"),
     ("\t\t\t\t\t\t\t\t\t\n", 1, "word id ''"),
 ]
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from stemcell.corpora.layers import BLANK
 from stemcell.tasks.pos import TASK
 from tests.tasks import sentences
 from tests.tasks.sentences import HIDDEN, encoded, example, randomised
@@ -52,3 +53,15 @@ def test_no_word_with_a_known_tag_gives_zero():
     target = decoder.target(example(1, ("FW",)))
     assert decoder.counts(target) == (0.0,)
     assert torch.equal(decoder.loss(encoded([1]), [target]), torch.zeros(1))
+
+
+def test_a_blank_is_no_label_and_has_no_loss():
+    blank = example(3, ("DT", BLANK, "VB"))
+    assert TASK.labels([blank]) == {"tags": ["DT", "VB"]}
+    # Not even to a model that once took it for one.
+    decoder = randomised(TASK.decoder(HIDDEN, {"tags": [*LABELS["tags"], BLANK]}))
+    target = decoder.target(blank)
+    assert decoder.counts(target) == (2.0,)
+    scores = decoder.scores(encoded([3]).vectors)[0].log_softmax(-1)
+    assert decoder.loss(encoded([3]), [target]).item() == pytest.approx(-(scores[0, 0] + scores[2, 2]).item(), rel=1e-5)
+    assert [(span.start, span.label) for span in TASK.probe.items(blank.gold)] == [(0, "DT"), (2, "VB")]

@@ -24,3 +24,11 @@ def test_accuracy_and_rows():
 def test_a_sentence_of_another_length_is_an_error():
     with pytest.raises(ValueError, match="argument"):
         compute([("DT", "NN")], [("DT",)])
+
+
+def test_words_without_a_gold_tag_are_not_scored():
+    result = compute([("DT", "_", "NN")], [("DT", "VB", "VB")])
+    assert result["accuracy"] == 1 / 2
+    rows = {row["label"]: (row["gold"], row["predicted"], row["correct"]) for row in result["labels"]}
+    assert rows == {"DT": (1, 1, 1), "NN": (1, 0, 0), "VB": (0, 1, 0)}
+    assert TASK.counts({"tags": ["DT", "VB", "VB"]}, {"tags": ["DT", "_", "NN"]}) == (1, 2)
