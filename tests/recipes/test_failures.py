@@ -245,7 +245,7 @@ def test_a_kill_before_the_checksums_does_no_harm(
             with pytest.raises(Killed):
                 commands.stemcell(*arguments)
 
-    kill(*flags, run)
+    kill(*flags, run, "--tasks", "pos", "--epochs", 1, "--train-limit", 4)
     with monkeypatch.context() as patch:
         # Checksums are there, a checkpoint is not.
         patch.setattr(loop.Trainer, "run", die)

@@ -46,7 +46,7 @@ def test_comparing_suggests_to_evaluate(run: Path) -> None:
 
 
 def test_damaged_counts_suggest_to_evaluate(run: Path) -> None:
-    (run / "artifacts" / "sentences" / "test.npz").write_bytes(b"PK")
+    (run / "artifacts" / "sentences" / "test.npz").write_bytes(b"PK\x03\x04")
     message = refused("compare", run, "--out", run.parent / "compared")
     assert ["stemcell", "evaluate", str(run), "--split", "test"] in commands(message)
 
