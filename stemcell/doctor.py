@@ -215,7 +215,7 @@ def _gone(path: Path) -> str:
     try:
         folder = RunFolder(path)
         status = folder.status()
-    except UserError:
+    except (UserError, OSError):
         return ""
     if status.reason != GONE:
         return ""

@@ -9,9 +9,8 @@ from types import FrameType
 
 def stopping() -> tuple[signal.Signals, ...]:
     """SIGINT (Ctrl-C), SIGTERM, and SIGHUP (the terminal is gone) unless it is ignored, as ``nohup`` has it."""
-    hangup = getattr(signal, "SIGHUP", None)
-    heard = hangup is not None and signal.getsignal(hangup) != signal.SIG_IGN
-    return (signal.SIGINT, signal.SIGTERM, *([hangup] if heard else []))
+    heard = signal.getsignal(signal.SIGHUP) != signal.SIG_IGN
+    return (signal.SIGINT, signal.SIGTERM, *((signal.SIGHUP,) if heard else ()))
 
 
 def exit_on_stop() -> None:

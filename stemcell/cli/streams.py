@@ -43,7 +43,7 @@ def prepare() -> None:
         if stream is getattr(sys, f"__{name}__"):
             stream.flush()
             raw = _Pipe(stream.fileno(), "w", closefd=False)
-            buffer = raw if stream.write_through else io.BufferedWriter(raw)
+            buffer = raw if stream.write_through else io.BufferedWriter(raw)  # type: ignore[type-var]
             lines, through = stream.line_buffering, stream.write_through
             stream = io.TextIOWrapper(buffer, line_buffering=lines, write_through=through)  # type: ignore[type-var]
             setattr(sys, name, stream)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 from importlib import import_module
 
-from stemcell.signals import stopping
 from stemcell.tracking import store
 
 # Transformers imports a family's module, and all that it needs, when a model of it is made.
@@ -35,9 +34,9 @@ MODULES = (
     "stemcell.training.setup",
 )
 
-# A terminal that goes away takes every process of its group along; this one is needed until its runs are saved.
-if signal.SIGHUP in stopping():
-    signal.signal(signal.SIGHUP, lambda number, frame: None)
+# A terminal that goes away tells every process of its group. The command tells its runs itself to save and stop, once:
+# a second signal would meet them while they note how they ended.
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
 store.quiet()
 for module in MODULES:
     import_module(module)

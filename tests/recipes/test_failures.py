@@ -332,4 +332,4 @@ def test_a_full_disk_says_so_and_loses_nothing(
     assert points(run) == points(whole)
     assert tables(run) == tables(whole)
     assert sorted(path.name for path in (run / "checkpoints").iterdir())[1::2] == ["best.json", "last.json"]
-    assert [name for name in snapshot(run) if ".tmp" in name] == []
+    assert [name for name in snapshot(run) if ".staged" in name] == []
