@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stemcell.config import RunConfig, from_dict, to_dict
+from stemcell.config import FIELDS, RunConfig, from_dict, to_dict
 from stemcell.errors import UserError
 from stemcell.searching import results, study
 from stemcell.searching.boss import Boss
@@ -82,7 +82,8 @@ def _check_gates(sweep: Sweep, config: RunConfig, corpus: Corpus) -> None:
     for name in _LONGEST.keys() & sweep.space.keys():
         part = sweep.space[name]
         values = part.choices if isinstance(part, Choice) else (part.low, part.high)
-        best[name] = _LONGEST[name](values)
+        # A range has floats, of whole numbers too.
+        best[name] = type(FIELDS[name].default)(_LONGEST[name](values))
     if problem := cannot_close_on(from_dict({**to_dict(config), **best}), corpus):
         raise UserError(f"this sweep's trials would prune nothing: {problem}")
 

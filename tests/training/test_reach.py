@@ -9,7 +9,9 @@ import pytest
 from stemcell.config import RunConfig, from_dict
 from stemcell.corpora.demo import write_demo
 from stemcell.corpora.store import Corpus, read_corpus
+from stemcell.errors import UserError
 from stemcell.searching.space import find_sweep, read_sweep, shipped
+from stemcell.searching.sweep import _check_gates, resolve
 from stemcell.studying.grid import find_study
 from stemcell.studying.reading import read_study
 from stemcell.training.reach import cannot_close, cannot_close_on
@@ -55,6 +57,16 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 def test_shipped_sweeps_can_prune_the_demo_corpus(name: str, demo: Corpus) -> None:
     given = {"from_run": "runs/pos", "tasks": "pos"} if name == "static" else {}
     assert cannot_close_on(from_dict(read_sweep(find_sweep(name), given).base), demo) == ""
+
+
+def test_a_sweep_is_judged_by_its_longest_run(demo: Corpus, tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("space:\n  l0_penalty: {low: 0.1, high: 1}\n  epochs: {low: 1, high: 30}\nbase: {prune: dynamic}\n")
+    sweep = read_sweep(file, {"tasks": "pos"})
+    with pytest.raises(UserError, match="would prune nothing: no gate can close: 960 steps at --gate-lr"):
+        _check_gates(sweep, resolve(sweep), demo)
+    sweep = read_sweep(file, {"tasks": "pos", "gate_lr": 0.01})
+    _check_gates(sweep, resolve(sweep), demo)
 
 
 def test_the_shipped_pruning_study_can_prune_its_own_corpus(tmp_path: Path) -> None:
