@@ -1,4 +1,4 @@
-"""stemcell: which attention heads of a transformer encoder do what, and why many tasks on one encoder hurt each."""
+"""stemcell: which attention heads of a transformer encoder do what, and why tasks on one encoder hurt each other."""
 
 from __future__ import annotations
 

@@ -68,9 +68,9 @@ class RunConfig:
 
     prune: str = _field("no", "Prune heads by L0 gates: no, dynamic (all trains together), static (needs --from).")
     from_run: str = _field("", "Start from the weights of this run or export instead of the encoder's own.")
-    gates: str = _field("joint", "joint: one set of gates for all tasks; per-task: one set a task.")
-    l0_penalty: float = _field(0.001, "Weight of the expected number of open heads a layer in the loss.")
-    overlap_penalty: float = _field(0.0, "With per-task gates: weight, within that, of heads that tasks share.")
+    gates: str = _field("joint", "joint: one set of gates for all tasks; per-task: one set per task.")
+    l0_penalty: float = _field(0.001, "Weight of the expected number of open heads per layer in the loss.")
+    overlap_penalty: float = _field(0.0, "With per-task gates: weight, relative to --l0-penalty, of shared heads.")
     gate_lr: float = _field(1e-3, "Learning rate of the gates, the same at all steps.")
     gate_temperature: float = _field(0.33, "Temperature (beta) of the gates' noise.")
     gate_low: float = _field(-0.1, "Lower stretch limit (gamma) of the gates.")

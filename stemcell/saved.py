@@ -147,7 +147,7 @@ def inherited(values: dict[str, Any]) -> dict[str, Any]:
         wanted, own = (set(value) if field == "tasks" else value for value in (given, source[field]))
         if wanted != own:
             raise UserError(
-                f"{path}: its {field} is {_shown(source[field])}, not {_shown(given)}; "
+                f"{path}: trained with --{field} {_shown(source[field])}, not {_shown(given)}; "
                 f"leave --{field} out, or start from another run"
             )
     fields = (

@@ -17,7 +17,7 @@ def command(
     sentence: Annotated[str, typer.Argument(help="One sentence.")],
     heads: Annotated[str, typer.Option(help="Heads as layer-head from 1, separated by commas: 3-10,4-2.")],
     out: Annotated[Path, typer.Option(help="Folder for attention.png, .svg, .pdf and .csv; replaced if there.")],
-    pretokenized: Annotated[bool, typer.Option("--pretokenized", help="Words stand apart already.")] = False,
+    pretokenized: Annotated[bool, typer.Option("--pretokenized", help="Spaces already separate the words.")] = False,
 ) -> None:
     """Draw which words each chosen head attends to in one sentence.
 

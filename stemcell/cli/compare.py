@@ -21,9 +21,9 @@ def command(
     samples: Annotated[int, typer.Option(min=100, max=100_000, help="Bootstrap samples.")] = 2000,
     margin: Annotated[float, typer.Option(help="Points below STL that count as no loss (H2).")] = 0.2,
     stem_kept: Annotated[int, typer.Option(min=1, max=5, help="Tasks that must keep a stem-cell head.")] = 4,
-    stem_knows: Annotated[int, typer.Option(min=0, max=5, help="Tasks it must know labels of, untrained.")] = 2,
+    stem_knows: Annotated[int, typer.Option(min=0, max=5, help="Tasks whose labels it must know before training.")] = 2,
     ablate: Annotated[
-        int, typer.Option(min=0, max=1000, help="Ablate the stem-cell heads, and others as often as this.")
+        int, typer.Option(min=0, max=1000, help="Ablate the stem-cell heads, and other heads this many times.")
     ] = 0,
     published: Annotated[bool, typer.Option("--published", help="Put the paper's probe scores beside ours.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a comparison that is there.")] = False,

@@ -29,7 +29,7 @@ from stemcell.signals import exit_on_stop
 
 app = typer.Typer(
     name="stemcell",
-    help="Which attention heads of a transformer encoder do what, and why many tasks on one encoder hurt each.",
+    help="Which attention heads of a transformer encoder do what, and why tasks on one encoder hurt each other.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,

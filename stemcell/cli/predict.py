@@ -12,7 +12,7 @@ def command(
     run: Annotated[str, typer.Argument(help="A run: its folder or its MLflow id.")],
     source: Annotated[Path | None, typer.Argument(help="Text, one sentence a line; standard input if absent.")] = None,
     form: Annotated[str, typer.Option("--format", help="text, conllu, jsonl or brackets.")] = "text",
-    pretokenized: Annotated[bool, typer.Option("--pretokenized", help="Words stand apart already.")] = False,
+    pretokenized: Annotated[bool, typer.Option("--pretokenized", help="Spaces already separate the words.")] = False,
     out: Annotated[Path | None, typer.Option(help="File to write; standard output if absent.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it is there.")] = False,
 ) -> None:

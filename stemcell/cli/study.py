@@ -28,7 +28,7 @@ def command(
         Path | None, typer.Option(help="Folder of studies; by default `studies` in the run home.", show_default=False)
     ] = None,
     workers: Annotated[int, typer.Option(min=1, max=256, help="Runs at a time on this machine.")] = 1,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and what is done.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would run, and what is done already.")] = False,
 ) -> None:
     """Train a grid of runs (encoders x task sets x pruning x seeds), and evaluate, export or probe each.
 

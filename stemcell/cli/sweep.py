@@ -24,7 +24,7 @@ def command(
     trials: Annotated[int | None, typer.Option(min=1, help="Trials in all; by default as the file says.")] = None,
     workers: Annotated[int, typer.Option(min=1, help="Trials at a time on this machine.")] = 1,
     timeout: Annotated[
-        float | None, typer.Option(min=0, help="Stop after so many seconds; what runs is saved, and goes on next time.")
+        float | None, typer.Option(min=0, help="Stop after this many seconds; running trials are saved for next time.")
     ] = None,
     storage: Annotated[
         str | None, typer.Option(help="Where the study is, for several machines: postgresql://…, mysql://…, grpc://….")

@@ -16,7 +16,7 @@ from stemcell.config import read_yaml
 @with_config_flags
 def command(
     flags: dict[str, Any],
-    config: Annotated[Path | None, typer.Option(help="YAML file of fields; flags go over it.")] = None,
+    config: Annotated[Path | None, typer.Option(help="YAML file of settings; flags override it.")] = None,
     resume: Annotated[
         str | None, typer.Option(help="Go on with this run (folder or MLflow id) where it stopped.")
     ] = None,

@@ -195,4 +195,4 @@ def _answer(further: dict[str, Estimate], seeds: int) -> str:
     if less := [task.upper() for task, own in further.items() if p[task] < LEVEL and own.value < 0]:
         return f"no: {', '.join(less)} loses less without them than without others, beyond chance"
     undecided = [task.upper() for task in further if p[task] >= LEVEL]
-    return f"not decided for {', '.join(undecided)}: chance would do"
+    return f"not decided for {', '.join(undecided)}: it may be chance"

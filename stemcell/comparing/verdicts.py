@@ -104,7 +104,7 @@ def pruning(scores: Scores, encoder: str, margin: float = MARGIN) -> Verdict:
     note = (
         f"No loss means less than {margin:g} points below STL (--margin), a convention, since no data can show that "
         f"nothing at all is lost; STL's own deviation over seeds: {', '.join(shown) or 'unknown'}. At least {HALF:.0%} "
-        "of the heads must be gone for a model to say something of half of them."
+        "of the heads must be gone before a model says anything about losing half of them."
     )
     effects = [Effect(d.task.upper(), d.effect) for d in found]
     tables = [table] if table.rows else []
@@ -144,13 +144,13 @@ def _every_task(tasks: dict[str, Difference | None]) -> tuple[str, str]:
     p = dict(zip(several, holm([each.effect.p for each in several.values()]), strict=True))
     sure = {name for name in several if p[name] < LEVEL}
     if above := [name for name in several if name in sure and several[name].effect.value > 0]:
-        return CONTRADICTED, f"{listed(above)} gains beyond chance."
+        return CONTRADICTED, f"Gains beyond chance: {listed(above)}."
     if reason := few(tasks, f"{MTL} and STL"):
         return NOT_ENOUGH, reason
     below = [name for name in tasks if name in sure]
     if len(below) == len(tasks):
         return SUPPORTED, "All five lose beyond chance."
-    return NOT_ENOUGH, f"Not decided for {listed([name for name in tasks if name not in below])}: chance would do."
+    return NOT_ENOUGH, f"Not decided for {listed([name for name in tasks if name not in below])}: it may be chance."
 
 
 def _no_win_win(pairs: dict[tuple[str, str], tuple[Difference | None, ...]]) -> tuple[str, str]:
@@ -160,13 +160,13 @@ def _no_win_win(pairs: dict[tuple[str, str], tuple[Difference | None, ...]]) -> 
     wins = [max(d.effect.p if d.effect.value > 0 else 1.0 for d in found) for found in several.values()]
     losses = [min(1.0, 2 * min(d.effect.p if d.effect.value < 0 else 1.0 for d in found)) for found in several.values()]
     if won := [name for name, p in zip(several, holm(wins), strict=True) if p < LEVEL]:
-        return CONTRADICTED, f"{listed(won)} gains on both sides beyond chance."
+        return CONTRADICTED, f"Gains on both sides beyond chance: {listed(won)}."
     if missing := [name for name in both if name not in several]:
         return NOT_ENOUGH, f"{len(missing)} of {len(both)} pairs lack runs of several seeds."
     lost = [name for name, p in zip(several, holm(losses), strict=True) if p < LEVEL]
     if len(lost) == len(both):
         return SUPPORTED, "In every pair a task loses beyond chance."
-    return NOT_ENOUGH, f"Not decided for {listed([name for name in both if name not in lost])}: chance would do."
+    return NOT_ENOUGH, f"Not decided for {listed([name for name in both if name not in lost])}: it may be chance."
 
 
 def _no_loss(tasks: dict[str, Difference | None], gone: dict[str, float], margin: float) -> tuple[str, str]:
@@ -174,14 +174,14 @@ def _no_loss(tasks: dict[str, Difference | None], gone: dict[str, float], margin
     apart = dict(zip(several, holm([each.effect.p_against(-margin) for each in several.values()]), strict=True))
     sure = {name: several[name].effect.value + margin for name in several if apart[name] < LEVEL}
     if lost := [name for name, above in sure.items() if above < 0]:
-        return CONTRADICTED, f"{listed(lost)} loses more than {100 * margin:g} points beyond chance."
+        return CONTRADICTED, f"Losses of more than {100 * margin:g} points beyond chance: {listed(lost)}."
     if reason := few(tasks, "STL-DP and STL"):
         return NOT_ENOUGH, reason
     if full := [name for name in tasks if gone.get(name, 0.0) < HALF]:
         shown = ", ".join(f"{name.upper()} {gone.get(name, 0.0):.0%}" for name in full)
-        return NOT_ENOUGH, f"Too few heads are gone to speak of half of them ({shown}): a higher penalty is needed."
+        return NOT_ENOUGH, f"Too few heads are gone to judge the loss of half ({shown}): raise the penalty."
     if len(sure) == len(tasks):
-        return SUPPORTED, f"All three are less than {100 * margin:g} points below STL at most, beyond chance."
+        return SUPPORTED, f"All three are less than {100 * margin:g} points below STL, beyond chance."
     open_ones = [name for name in tasks if name not in sure]
     return NOT_ENOUGH, f"A loss of more than {100 * margin:g} points is not excluded for {listed(open_ones)}."
 

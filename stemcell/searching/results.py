@@ -112,7 +112,7 @@ def summary(study: Study, sweep: Sweep, total: int, folder: Path) -> str:
 def _none(trials: list[FrozenTrial]) -> str:
     reasons = [trial.user_attrs["reason"] for trial in trials if trial.user_attrs.get("reason")]
     why = f"; the last reason: {reasons[-1]}" if reasons else ""
-    return f"no trial has come to its end{why}"
+    return f"no trial has finished{why}"
 
 
 def _average(trial: FrozenTrial) -> float | None:

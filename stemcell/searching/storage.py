@@ -37,7 +37,7 @@ def check_storage(url: str | None, workers: int) -> None:
         raise UserError(f"--storage {shown(url)}: give {KINDS}")
     if scheme == "sqlite" and workers > 1:
         raise UserError(
-            "--storage sqlite: is for one worker; with several leave --storage out, or give a server's address"
+            "--storage sqlite: works for one worker only; for several, leave --storage out or give a server's address"
         )
 
 

@@ -22,7 +22,7 @@ from stemcell.training.processes import from_main, rank
 
 # What may change when a run goes on; everything else would make it another run.
 RESUMABLE = ("epochs", "checkpoint_minutes", "early_stop")
-# A half precision that takes as many times as long as float32 does is worth a word.
+# A warning tells of a half precision that takes at least this many times as long as float32.
 SLOW = 2.0
 
 

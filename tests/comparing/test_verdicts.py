@@ -68,14 +68,14 @@ def test_h1_is_contradicted_by_a_task_that_gains_or_a_pair_that_wins_twice(tmp_p
     won = h1_world(tmp_path / "b", pairs=lambda a, b: (0.15, 0.15) if (a, b) == ("ner", "con") else (0.02, -0.05))
     found = joint(won, "minilm")
     assert found.word == "contradicted"
-    assert "NER+CON gains on both sides" in found.reason
+    assert "Gains on both sides beyond chance: NER+CON." in found.reason
     assert "MTL-5 below STL on every task: supported" in found.reason
 
 
 def test_h1_is_open_where_chance_would_do(tmp_path: Path) -> None:
     found = joint(h1_world(tmp_path, five=0.0), "minilm")
     assert found.word == "not enough runs"
-    assert "chance would do" in found.reason
+    assert "it may be chance" in found.reason
 
 
 def test_h1_needs_seeds_and_runs(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def h2_world(path: Path, loss: float, kept: float = 0.5, seeds: int = 3) -> Scor
     [
         (-0.01, 0.5, 0.2, "supported", "less than 0.2 points below STL"),
         (0.01, 0.5, 3.0, "supported", "less than 3 points"),
-        (0.05, 0.5, 0.2, "contradicted", "POS, NER, SRL loses more"),
+        (0.05, 0.5, 0.2, "contradicted", "Losses of more than 0.2 points beyond chance: POS, NER, SRL."),
         (-0.01, 0.9, 0.2, "not enough runs", "Too few heads are gone"),
         (0.002, 0.5, 0.2, "not enough runs", "is not excluded"),
     ],

@@ -272,7 +272,7 @@ def test_all_trials_may_fail(corpus: Path, folder: Path, tmp_path: Path) -> None
     space.write_text("space:\n  encoder_lr: [1.0e+29, 1.0e+30]\n")
     result = done("sweep", space, "--data", corpus, *SIZES[:-2], "--epochs", 1, "--trials", 2, "--out", folder)
     assert states(folder) == ["FAIL", "FAIL"]
-    assert "no trial has come to its end; the last reason: " in result.out
+    assert "no trial has finished; the last reason: " in result.out
     assert not (folder / "artifacts" / "best.yaml").exists()
 
 
@@ -355,7 +355,7 @@ def test_mlflow_may_be_away(sweep: list[Any], folder: Path, monkeypatch: pytest.
         (["--l0-penalty", 0.1], "--l0-penalty is given, but this sweep searches it"),
         (["--encoder", "tiny-bret"], "unknown encoder 'tiny-bret': did you mean 'tiny-bert'?"),
         (["--data", "missing"], "missing"),
-        (["--storage", "sqlite:///x.db", "--workers", 2], "--storage sqlite: is for one worker"),
+        (["--storage", "sqlite:///x.db", "--workers", 2], "--storage sqlite: works for one worker only"),
         (["--storage", "postgresql://me:secret@127.0.0.1:9/x"], "postgresql://127.0.0.1:9/x cannot be used"),
         (["--name", "a/b"], "--name a/b: use letters"),
         (["--epochs", 0], "epochs is 0"),

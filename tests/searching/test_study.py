@@ -189,7 +189,7 @@ def test_another_sweep_of_the_name_is_told_apart() -> None:
 @pytest.mark.parametrize(
     ("url", "workers", "message"),
     [
-        ("sqlite:///study.db", 2, "--storage sqlite: is for one worker"),
+        ("sqlite:///study.db", 2, "--storage sqlite: works for one worker only"),
         ("study.db", 1, "--storage study.db: give sqlite:///FILE, postgresql://"),
         ("redis://user:secret@host", 1, "--storage redis://host: give"),
     ],
