@@ -21,6 +21,8 @@ from stemcell.heads.cost import BATCH, WORDS, multiply_adds
 pytestmark = pytest.mark.benchmark
 ROUNDS = 30
 HALF = 6
+LEAST_SHARE, MOST_OVERHEAD = 0.85, 1.03
+"""Of the speed that the multiply-adds allow the attention blocks, and of a step's time with gates over that without."""
 
 
 def minilm() -> WordEncoder:
@@ -72,6 +74,8 @@ def test_half_the_heads_less() -> None:
         f"attention blocks {block_ratio:.3f} of {allowed_block:.3f}, share {block_ratio / allowed_block:.3f}"
     )
     assert allowed_block == pytest.approx(2, rel=0.01)
+    assert block_ratio / allowed_block >= LEAST_SHARE
+    assert time_ratio > 1
 
 
 class Mute:
@@ -113,3 +117,4 @@ def test_gates_beside_the_same_step_without(tmp_path: Path, monkeypatch: pytest.
     ratios = [gated / plain for plain, gated in zip(*seconds, strict=True)][2:]
     print(f"\na step with gates takes {median(ratios):.3f} times as long as without")
     assert len(ratios) == len(steps) - 2
+    assert median(ratios) <= MOST_OVERHEAD

@@ -195,7 +195,7 @@ def test_equal_ids_are_no_equal_sentences(trained: Path, corpus: Path, copy: Pat
 
 
 def odd_corpus(folder: Path) -> Path:
-    """A sentence of one word, one of 300 with more subtokens than the encoder's limit, and words that no tokenizer has a subtoken for; in every split."""
+    """A sentence of one word, one over the encoder's limit, and words without a subtoken; in every split."""
     folder.mkdir()
     sentences: list[tuple[str, ...]] = [
         ("No",),

@@ -18,6 +18,7 @@ from stemcell.corpora.formats import brackets, conllu
 from stemcell.corpora.layers import LAYERS, Arcs, Constituents, Frames, example_row, from_row, to_row
 from stemcell.corpora.report import Report
 from stemcell.corpora.store import read_corpus
+from stemcell.model import MultiTaskModel
 from stemcell.tasks import task as find_task
 from stemcell.tasks.scoring import main_score
 from stemcell.tracking import sentences
@@ -227,7 +228,7 @@ def test_every_family_trains_and_scores_the_same_when_loaded(corpus: Path, tmp_p
     assert {name.split("/")[1] for name in trained} == {"con", "srl"}
 
 
-def test_a_seed_decides_everything(corpus: Path, tmp_path: Path) -> None:
+def test_a_seed_decides_everything(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def train(name: str, seed: int, *more: Any) -> Path:
         done("train", "--data", corpus, "--encoder", "tiny-bert", "--tasks", "pos,dep", "--epochs", 1, "--out",
              tmp_path / name, "--train-limit", 16, "--batch-sentences", 8, "--seed", seed, *more)  # fmt: skip
@@ -245,8 +246,10 @@ def test_a_seed_decides_everything(corpus: Path, tmp_path: Path) -> None:
     # Checkpoints and the number of parts that a batch is cut into are no part of the result.
     often = train("often", 1, "--checkpoint-minutes", 0)
     assert_same_weights(first, often, "last")
-    cut = train("cut", 1, "--accumulation", 3, "--word-dropout", 0)
-    assert points(cut).keys() == points(first).keys()
+    # Each part draws its own dropout, so that there is none here.
+    monkeypatch.setattr(MultiTaskModel, "train", lambda model, mode=True: torch.nn.Module.train(model, False))
+    whole, cut = train("whole", 1), train("cut", 1, "--accumulation", 3)
+    assert points(cut) == pytest.approx(points(whole), rel=1e-4)
 
 
 def test_each_sentences_counts_give_the_scores(trained: Path, corpus: Path) -> None:
