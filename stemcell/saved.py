@@ -25,7 +25,7 @@ from typing import Any
 
 from torch import Tensor
 
-from stemcell.config import BEFORE, RunConfig, from_dict, to_dict
+from stemcell.config import BEFORE, RunConfig, flag, from_dict, to_dict
 from stemcell.encoders.load import Attention, from_description
 from stemcell.errors import UserError, suggested
 from stemcell.files import check_files, check_seal, intact, read_json
@@ -125,7 +125,8 @@ def inherited(values: dict[str, Any]) -> dict[str, Any]:
     """The given fields of a configuration with ``from_run``, over what its source says of model and data.
 
     Raises:
-        UserError: if the source does not exist or has gates still, or encoder or tasks are given and are not its own.
+        UserError: if the source does not exist or has gates still, or encoder, tasks or SRL decoder are given and are
+            not its own.
     """
     name = values["from_run"]
     if is_export(Path(name)):
@@ -142,25 +143,16 @@ def inherited(values: dict[str, Any]) -> dict[str, Any]:
             f"({suggested('export', name, '--out', 'DIR')}) and start from DIR"
         )
     source = to_dict(config)
-    for field in ("encoder", "tasks"):
+    for field in ("encoder", "tasks", "srl_decoder"):
         given = to_dict(from_dict({field: values[field]}))[field] if field in values else source[field]
         wanted, own = (set(value) if field == "tasks" else value for value in (given, source[field]))
         if wanted != own:
             raise UserError(
-                f"{path}: trained with --{field} {_shown(source[field])}, not {_shown(given)}; "
-                f"leave --{field} out, or start from another run"
+                f"{path}: trained with {flag(field)} {_shown(source[field])}, not {_shown(given)}; "
+                f"leave {flag(field)} out, or start from another run"
             )
-    fields = (
-        "encoder",
-        "tasks",
-        "data",
-        "pos_column",
-        "skip_broken",
-        "train_limit",
-        "projective",
-        "nested",
-        "srl_decoder",
-    )
+    fields = ("encoder", "tasks", "srl_decoder", "projective", "nested")
+    fields += ("data", "pos_column", "skip_broken", "train_limit")
     return {**{field: source[field] for field in fields}, **values, "from_run": str(path)}
 
 

@@ -73,3 +73,11 @@ def test_the_encoders_rate_is_lower_where_heads_are_pruned() -> None:
 def test_what_the_paper_does_not_have(tasks: str, prune: str) -> None:
     with pytest.raises(UserError, match="the paper has no such model of pos"):
         from_dict({"preset": "paper", "tasks": tasks, "prune": prune})
+
+
+def test_the_decoder_of_roles_is_the_papers() -> None:
+    assert from_dict({}).srl_decoder == "graph"
+    assert from_dict({"preset": "paper", "tasks": "srl"}).srl_decoder == "paper"
+    assert from_dict({"preset": "paper", "tasks": FIVE, "prune": "dynamic"}).srl_decoder == "paper"
+    with pytest.raises(UserError, match="unknown srl_decoder 'grph': did you mean 'graph'"):
+        from_dict({"srl_decoder": "grph"})

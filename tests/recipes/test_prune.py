@@ -257,6 +257,8 @@ def test_sources_that_do_not_fit(trained: Path, pruned: Path, tmp_path: Path) ->
     start = ("train", "--prune", "static", "--out", tmp_path / "run", "--from")
     assert "trained with --tasks pos,ner,dep,con,srl, not pos" in refused(*start, trained, "--tasks", "pos")
     assert "trained with --encoder tiny-bert, not tiny-roberta" in refused(*start, trained, "--encoder", "tiny-roberta")
+    message = refused(*start, trained, "--srl-decoder", "paper")
+    assert "trained with --srl-decoder graph, not paper; leave --srl-decoder out" in message
     assert "has gates on its heads already; remove the closed heads first" in refused(*start, pruned)
     before = snapshot(trained)
     onto_itself = refused("train", "--from", trained, "--out", trained, "--overwrite")
