@@ -151,9 +151,9 @@ def inherited(values: dict[str, Any]) -> dict[str, Any]:
                 f"{path}: trained with {flag(field)} {_shown(source[field])}, not {_shown(given)}; "
                 f"leave {flag(field)} out, or start from another run"
             )
-    fields = ("encoder", "tasks", "srl_decoder", "projective", "nested")
-    fields += ("data", "pos_column", "skip_broken", "train_limit")
-    return {**{field: source[field] for field in fields}, **values, "from_run": str(path)}
+    model = ("encoder", "tasks", "srl_decoder", "projective", "nested")
+    corpus = ("data", "pos_column", "skip_broken", "train_limit")
+    return {**{field: source[field] for field in model + corpus}, **values, "from_run": str(path)}
 
 
 def _export_record(path: Path) -> Any:

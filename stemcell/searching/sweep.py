@@ -83,7 +83,8 @@ def _check_gates(sweep: Sweep, config: RunConfig, corpus: Corpus) -> None:
         part = sweep.space[name]
         values = part.choices if isinstance(part, Choice) else (part.low, part.high)
         # A range has floats, of whole numbers too.
-        best[name] = type(FIELDS[name].default)(_LONGEST[name](values))
+        kind: Any = type(FIELDS[name].default)
+        best[name] = kind(_LONGEST[name](values))
     if problem := cannot_close_on(from_dict({**to_dict(config), **best}), corpus):
         raise UserError(f"this sweep's trials would prune nothing: {problem}")
 
