@@ -15,7 +15,7 @@ import pytest
 from stemcell.errors import UserError
 from stemcell.tracking.folder import RunFolder, find_run
 
-CONFIG = {"encoder": "tiny-bert", "tasks": ["pos"], "epochs": 3}
+CONFIG = {"encoder": "tiny-bert", "tasks": ["pos"], "epochs": 3, "srl_decoder": "graph"}
 
 
 def made(path: Path, status: str = "FINISHED") -> RunFolder:
