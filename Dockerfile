@@ -2,8 +2,9 @@
 # docker run --rm --network none --entrypoint stemcell-demo stemcell
 FROM python:3.11.14-slim-bookworm
 
-# torch for processors. https://pypi.org/simple has torch with the GPU libraries, and several GB of them.
-ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
+# The index to take torch from. pip's own may have it with the GPU libraries, several GB of them; PyTorch's has smaller
+# builds for CPUs.
+ARG TORCH_INDEX=
 ENV PIP_NO_CACHE_DIR=1 \
     PIP_DISABLE_PIP_VERSION_CHECK=1 \
     PIP_ROOT_USER_ACTION=ignore \
@@ -15,7 +16,7 @@ RUN useradd --uid 10001 --home-dir /stemcell stemcell && install --directory --o
 # From what seldom changes to what often does: torch, the other libraries, stemcell.
 WORKDIR /opt/stemcell
 COPY constraints.txt ./
-RUN pip install --no-deps --index-url "$TORCH_INDEX" --constraint constraints.txt torch
+RUN pip install --no-deps ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} --constraint constraints.txt torch
 COPY pyproject.toml ./
 RUN python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")' \
       > requirements.txt \

@@ -115,7 +115,7 @@ def test_images_are_pinned_and_not_root(file: str) -> None:
 
 
 def test_the_image_installs_what_is_pinned() -> None:
-    assert "TORCH_INDEX=https://download.pytorch.org/whl/cpu" in values("Dockerfile", "ARG")
+    assert "TORCH_INDEX=" in values("Dockerfile", "ARG")
     installs = [
         command.strip()
         for value in values("Dockerfile", "RUN")
@@ -124,7 +124,7 @@ def test_the_image_installs_what_is_pinned() -> None:
     ]
     torch, libraries, minilm, stemcell = installs
     # torch is there, in the build that is wanted, before pip could take another one.
-    assert torch == 'pip install --no-deps --index-url "$TORCH_INDEX" --constraint constraints.txt torch'
+    assert torch == 'pip install --no-deps ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} --constraint constraints.txt torch'
     assert libraries == "pip install --constraint constraints.txt --requirement requirements.txt"
     assert minilm.endswith(" --no-deps " + PROJECT["optional-dependencies"]["minilm"][0])
     assert stemcell == "pip install --no-deps --no-build-isolation ."
