@@ -124,7 +124,8 @@ def test_the_image_installs_what_is_pinned() -> None:
     ]
     torch, libraries, minilm, stemcell = installs
     # torch is there, in the build that is wanted, before pip could take another one.
-    assert torch == 'pip install --no-deps ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} --constraint constraints.txt torch'
+    index = '${TORCH_INDEX:+--index-url "$TORCH_INDEX"}'
+    assert torch == f"pip install --no-deps {index} --constraint constraints.txt torch"
     assert libraries == "pip install --constraint constraints.txt --requirement requirements.txt"
     assert minilm.endswith(" --no-deps " + PROJECT["optional-dependencies"]["minilm"][0])
     assert stemcell == "pip install --no-deps --no-build-isolation ."
