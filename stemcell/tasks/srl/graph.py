@@ -14,11 +14,14 @@ from torch.nn import functional
 
 from stemcell.corpora.layers import Argument, Example, Frames
 from stemcell.encoders.encoded import Encoded
-from stemcell.tasks.modules import MLP, Biaffine
+from stemcell.tasks.modules import MLP
 from stemcell.tasks.protocol import Target
 from stemcell.tasks.srl.bio import best_tags, spans, tags_of
 
 SIZE, PREDICATE_SIZE, DROPOUT = 300, 150, 0.2
+CONVOLUTIONS, WINDOW = 2, 3
+REACH = 16
+"""Longer distances from a predicate count as this one."""
 BEYOND = -100
 """Marks words that only pad the batch."""
 CELLS = 2**16
@@ -26,7 +29,13 @@ CELLS = 2**16
 
 
 class GraphDecoder(nn.Module):
-    """A score of each word as a predicate, and biaffine scores of the tags of each (predicate, word)."""
+    """A score of each word as a predicate, and scores of the tags of each (predicate, word).
+
+    Tags are told by a network over the pair's vectors and distance, whose first layer, being affine, is computed once a
+    word, not once a pair. Convolutions then let each word see its neighbours as they stand to the same predicate, for
+    which Shi and Lin 2019 ("Simple BERT Models for Relation Extraction and Semantic Role Labeling") encode the sentence
+    again for each predicate.
+    """
 
     def __init__(self, hidden: int, roles: list[str]) -> None:
         super().__init__()
@@ -34,9 +43,15 @@ class GraphDecoder(nn.Module):
         self.index = {role: number for number, role in enumerate(roles)}
         self.head = MLP(hidden, PREDICATE_SIZE, DROPOUT)
         self.predicate = nn.Linear(PREDICATE_SIZE, 1)
-        self.owner = MLP(hidden, SIZE, DROPOUT)
-        self.word = MLP(hidden, SIZE, DROPOUT)
-        self.tags = Biaffine(SIZE, 1 + 2 * len(roles))
+        self.owner = nn.Linear(hidden, SIZE)
+        self.word = nn.Linear(hidden, SIZE, bias=False)
+        self.distance = nn.Embedding(2 * REACH + 1, SIZE)
+        self.convolutions = nn.ModuleList(
+            nn.Conv1d(SIZE, SIZE, WINDOW, padding=WINDOW // 2) for _ in range(CONVOLUTIONS)
+        )
+        self.dropout = nn.Dropout(DROPOUT)
+        self.tags = nn.Linear(SIZE, 1 + 2 * len(roles))
+        nn.init.normal_(self.distance.weight, std=0.3)
 
     def target(self, example: Example) -> Target:
         """``predicates``: words, [predicates]; ``tags``: theirs, [predicates, n]; ``length``: n, [].
@@ -98,11 +113,19 @@ class GraphDecoder(nn.Module):
 
         Only O may stand on a predicate's own word and beyond its sentence.
         """
-        owners, others = self.owner(encoded.vectors), self.word(encoded.vectors)
-        scores = self.tags(owners[sentences, words][:, None], others[sentences])
-        # Of a single label the biaffine gives no dimension of labels.
-        scores = scores.reshape(len(words), self.tags.labels, others.shape[1]).mT.float()
-        own = torch.arange(scores.shape[1], device=words.device) == words[:, None]
-        barred = own | ~encoded.mask()[sentences]
-        argument = torch.arange(self.tags.labels, device=words.device) > 0
+        vectors, mask = encoded.vectors, encoded.mask()[sentences]
+        away = torch.arange(vectors.shape[1], device=words.device) - words[:, None]
+        first = (
+            self.owner(vectors)[sentences, words][:, None]
+            + self.word(vectors)[sentences]
+            + self.distance(away.clamp(-REACH, REACH) + REACH)
+        )
+        pairs = self.dropout(functional.gelu(first))
+        for convolution in self.convolutions:
+            # Beyond a sentence is nothing, however long the others of its batch are.
+            around = convolution(pairs.masked_fill(~mask[:, :, None], 0).mT).mT
+            pairs = pairs + self.dropout(functional.gelu(around))
+        scores = self.tags(pairs).float()
+        barred = (away == 0) | ~mask
+        argument = torch.arange(scores.shape[2], device=words.device) > 0
         return scores.masked_fill(barred[:, :, None] & argument, -torch.inf)
