@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +14,10 @@ from hypothesis import settings
 # A machine under load is slow, not wrong.
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
+
+# Under nohup processes started here would ignore hangups.
+with contextlib.suppress(ValueError):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 LONG = ("recipes/test_sweep.py", "recipes/test_study.py", "recipes/", "test_readme.py")
 """Files by their beginning, the longest first."""

@@ -259,8 +259,3 @@ def test_closed_streams_are_as_good_as_empty_ones(
     with pytest.raises(SystemExit) as end:
         main()
     assert not end.value.code
-
-
-def test_a_sentence_without_words_is_refused(trained: Path) -> None:
-    with pytest.raises(package.errors.UserError, match="without words"):
-        package.load(trained).annotate([("a",), ()])

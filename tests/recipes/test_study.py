@@ -239,7 +239,7 @@ def test_what_is_in_the_way_stays(corpus: Path, trained: Path, tmp_path: Path) -
 
 def test_a_failed_run_is_told_and_the_rest_goes_on(corpus: Path, tmp_path: Path) -> None:
     text = SMALL.replace("[pos, ner]", "[pos]\n    modes: [plain, sp]\n  - tasks: [ner]")
-    text = text.replace("epochs: 1", "epochs: 1, encoder_lr: 1e-3")
+    text = text.replace("epochs: 1", "epochs: 1, encoder_lr: 1e-3") + "\nmodes:\n  sp: {gate_lr: 5.0}\n"
     file, study = write(tmp_path, text), tmp_path / "out" / "mine"
     arguments = ("study", file, "--data", corpus, "--out", study.parent, "--seeds", 1)
     done(*arguments[:-1], 2)
