@@ -209,7 +209,7 @@ def _runs(folder: Path, depth: int | None) -> Iterator[Path]:
 
 def _gone(path: Path) -> str:
     """What to do about a run that says RUNNING while nobody writes it; nothing about others."""
-    from stemcell.errors import UserError
+    from stemcell.errors import UserError, suggested
     from stemcell.tracking.folder import GONE, RunFolder
 
     try:
@@ -219,7 +219,5 @@ def _gone(path: Path) -> str:
         return ""
     if status.reason != GONE:
         return ""
-    again = (
-        "give the same command again" if "kind" in folder.tags else f"stemcell train --resume {shlex.quote(str(path))}"
-    )
+    again = "give the same command again" if "kind" in folder.tags else suggested("train", "--resume", path)
     return f"{status.word}; to go on: {again}"
