@@ -24,6 +24,7 @@ from stemcell.tasks.scoring import main_score
 from stemcell.tracking import sentences
 from stemcell.tracking.folder import RunFolder
 from tests.recipes.commands import assert_same_weights, done, points, read, status, tables, weights
+from tests.recipes.conftest import TRAINED
 from tests.recipes.record import Record, assert_equals_disk
 
 # Words that formats must escape, that a tokenizer gives no subtoken, and a sentence of one word.
@@ -200,9 +201,13 @@ def test_a_pipe_is_written_to_and_not_replaced(trained: Path, tmp_path: Path, fl
     assert pipe.is_fifo()
 
 
-def test_the_record_in_mlflow_is_the_run_folder(trained: Path) -> None:
-    record = assert_equals_disk(trained)
-    assert record.run.info.run_name == trained.name
+def test_the_record_in_mlflow_is_the_run_folder(corpus: Path, tmp_path: Path) -> None:
+    # A run of its own: other tests score copies of the shared one, which have its record.
+    run = tmp_path / "recorded"
+    done("train", "--data", corpus, "--out", run, *TRAINED)
+    done("evaluate", run)
+    record = assert_equals_disk(run)
+    assert record.run.info.run_name == run.name
     assert record.run.data.params["encoder"] == "tiny-bert"
     assert record.client.get_experiment(record.run.info.experiment_id).name == "stemcell"
     assert {entry.path for entry in record.client.list_artifacts(record.id, "artifacts")} >= {
