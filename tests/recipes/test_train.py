@@ -216,7 +216,7 @@ def test_the_record_in_mlflow_is_the_run_folder(corpus: Path, tmp_path: Path) ->
     assert any(name.startswith("system/") for name in record.run.data.metrics)
     (corpus,) = record.run.inputs.dataset_inputs
     assert json.loads(corpus.dataset.profile)["test"] == dict.fromkeys(LAYERS, 19)
-    assert "nothing was missing" in done("sync", trained).out
+    assert "nothing was missing" in done("sync", run).out
 
 
 @pytest.mark.parametrize("encoder", ["tiny-bert", "tiny-roberta", "tiny-electra", "tiny-deberta"])
