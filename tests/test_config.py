@@ -91,6 +91,7 @@ OTHERS = {
     "prune": "dynamic",
     "gates": "per-task",
     "precision": "bf16",
+    "srl_decoder": "paper",
     "gate_high": 1.5,
     "preset": "paper",
 }

@@ -153,7 +153,7 @@ def test_all_that_the_image_writes_is_on_its_volume() -> None:
 
 
 def test_ci_runs_the_images_demo_without_a_network() -> None:
-    commands = [step["run"] for step in workflow()["jobs"]["docker"]["steps"] if "run" in step]
+    commands = [step["run"] for step in workflow("ci")["jobs"]["docker"]["steps"] if "run" in step]
     assert commands[0] == "docker build --tag stemcell ."
     assert all(command.startswith("docker run --rm --network none ") for command in commands[1:])
     (demo,) = (value for value in values("Dockerfile", "COPY") if value.startswith("scripts/demo "))

@@ -23,7 +23,6 @@ COME_ALONG = {"huggingface-hub": "transformers", "sqlalchemy": "mlflow"}
 """Packages whose exceptions and settings are used because another package uses them: they change with that one."""
 UNSEEN = {
     "plotly": "optuna draws interactive plots with it",
-    "pyarrow": "pandas writes Parquet with it",
     "sentencepiece": "transformers reads vocabularies with it",
 }
 """Dependencies that nothing here imports, and why they are there."""
