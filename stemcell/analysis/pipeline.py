@@ -8,20 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stemcell.corpora.layers import Arcs, Constituents, Frames, Span, to_row
+from stemcell.corpora.layers import COLUMNS, Arcs, Constituents, Frames, Span, from_row, to_row
 
 if TYPE_CHECKING:
     from stemcell.model import MultiTaskModel
     from stemcell.saved import Saved
-
-# What each task says of a sentence without words.
-NOTHING: dict[str, Any] = {
-    "pos": (),
-    "ner": (),
-    "dep": Arcs((), ()),
-    "con": Constituents((), ()),
-    "srl": Frames((), ()),
-}
 
 
 @dataclass(frozen=True)
@@ -87,7 +78,7 @@ class Pipeline:
         return analyses
 
     def _empty(self) -> Analysis:
-        return Analysis((), **{task: value for task, value in NOTHING.items() if task in self.tasks})
+        return Analysis((), **{task: from_row(task, dict.fromkeys(COLUMNS[task], ())) for task in self.tasks})
 
 
 def load(run: str | Path, device: str | None = None) -> Pipeline:

@@ -222,7 +222,7 @@ def _source(folder: RunFolder, split: str) -> Source:
 def _check_fresh(found: Sequence[Source], split: str) -> None:
     """Refuse results of weights that a run no longer has, since it was trained further."""
     commands = [
-        f"stemcell {command} {run.folder.path} --split {split}"
+        suggested(command, run.folder.path, "--split", split)
         for run in found
         for command, name in (("evaluate", "sentences"), ("probe", "probe"))
         if stale(run.folder, f"{name}-{split}")

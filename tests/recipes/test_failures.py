@@ -215,9 +215,13 @@ def test_a_file_changed_by_hand_is_named(run: Path, tmp_path: Path, file: str, o
 
 
 def test_a_run_of_an_earlier_version_is_loaded_and_goes_on(run: Path) -> None:
+    sentence = "Mary slept .\n"
+    before, step = done("predict", run, stdin=sentence).out, steps_written(run)
     forget(run)
-    done("predict", run)
+    assert done("predict", run, stdin=sentence).out == before
     done("train", "--resume", run, "--epochs", 3)
+    assert steps_written(run) > step
+    assert status(run) == "FINISHED"
     done("evaluate", run)
 
 
