@@ -19,7 +19,7 @@ settings.load_profile("unhurried")
 with contextlib.suppress(ValueError):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-LONG = ("recipes/test_sweep.py", "recipes/test_study.py", "recipes/", "test_readme.py")
+LONG = ("recipes/test_sweep", "recipes/test_study.py", "recipes/", "test_readme.py")
 """Files by their beginning, the longest first."""
 
 

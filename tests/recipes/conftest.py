@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.recipes.commands import done
+from tests.recipes.sweeps import SIZES
 
 TRAINED = ("--encoder", "tiny-bert", "--epochs", "2", "--batch-sentences", "8", "--encoder-lr", "1e-3")
 
@@ -46,3 +48,14 @@ def across(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = Path(__file__).with_name("across.yaml")
     done("study", file, "--data", corpus, "--out", folder, "--workers", 2)
     return folder / "across"
+
+
+@pytest.fixture
+def sweep(corpus: Path, tmp_path: Path) -> list[Any]:
+    """A sweep of four trials; the command, less its name."""
+    return ["sweep", "--data", corpus, *SIZES, "--epochs", 2, "--gate-lr", 0.5, "--trials", 4, "--out", tmp_path / "s"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "s"
