@@ -7,6 +7,7 @@ import math
 from stemcell.config import RunConfig
 from stemcell.corpora.layers import LAYERS
 from stemcell.corpora.store import Corpus
+from stemcell.heads.gates import HardConcrete
 from stemcell.training.sampling import Schedule
 
 # A gate closes when log alpha has fallen by about this much from 0, and Adam moves it by its rate a step.
@@ -21,20 +22,21 @@ def cannot_close(config: RunConfig, schedule: Schedule) -> str:
     """
     if config.prune == "no":
         return ""
+    way = _way(config)
     if config.gates == "per-task":
         # A task's gates move in its own steps alone.
         passes = schedule.effective_epochs(config.epochs)
         drawn = {task: round(passes[task] * count) for task, count in schedule.batches.items()}
-        stuck = [task for task, steps in drawn.items() if steps * config.gate_lr < WAY]
+        stuck = [task for task, steps in drawn.items() if steps * config.gate_lr < way]
         of, steps = f" of {', '.join(task.upper() for task in stuck)}", min(drawn.values())
     else:
         of, steps = "", schedule.steps_per_epoch * config.epochs
-    if steps * config.gate_lr >= WAY:
+    if steps * config.gate_lr >= way:
         return ""
-    remedy = f"give --gate-lr {_rounded_up(2 * WAY / steps):g} or more, or train longer" if steps else "train longer"
+    remedy = f"give --gate-lr {_rounded_up(2 * way / steps):g} or more, or train longer" if steps else "train longer"
     return (
         f"no gate{of} can close: {steps} steps at --gate-lr {config.gate_lr:g} move log alpha by at most about "
-        f"{steps * config.gate_lr:.2g}, and closing takes {WAY:g}; {remedy}"
+        f"{steps * config.gate_lr:.2g}, and closing takes {way:.2g}; {remedy}"
     )
 
 
@@ -53,6 +55,14 @@ def cannot_close_on(config: RunConfig, corpus: Corpus) -> str:
         tokens=config.batch_tokens,
     )
     return cannot_close(config, schedule)
+
+
+def _way(config: RunConfig) -> float:
+    """How far log alpha has to fall from where it starts."""
+    if not config.gate_open:
+        return WAY
+    concrete = HardConcrete(config.gate_temperature, config.gate_low, config.gate_high)
+    return max(0.0, WAY + concrete.log_alpha(config.gate_open))
 
 
 def _rounded_up(rate: float) -> float:

@@ -38,6 +38,16 @@ def test_too_few_steps_are_told_with_the_rate_that_would_do() -> None:
     assert cannot_close(RunConfig(gate_lr=0.001), steps) == "", "nothing to prune"
 
 
+def test_gates_that_start_open_have_a_longer_way() -> None:
+    steps = schedule(pos=100, ner=50)
+    assert cannot_close(pruned(0.1), steps) == ""
+    # logit(0.95) + 0.33 log(0.1 / 1.1) = 2.15
+    assert "move log alpha by at most about 4.5, and closing takes 5.2" in cannot_close(
+        pruned(0.1, gate_open=0.95), steps
+    )
+    assert cannot_close(pruned(0.05, gate_open=0.3), steps) == ""
+
+
 def test_a_tasks_own_gates_move_in_its_own_steps() -> None:
     steps = schedule(pos=1000, ner=20)
     said = cannot_close(pruned(0.05, gates="per-task", tasks=("pos", "ner")), steps)
