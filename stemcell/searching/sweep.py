@@ -22,6 +22,7 @@ from stemcell.searching.boss import Boss
 from stemcell.searching.opening import Opened, Plan, hold, open_sweep
 from stemcell.searching.space import Choice, Sweep, describe
 from stemcell.searching.storage import check_storage, storage_errors
+from stemcell.tracking.folder import is_run
 
 if TYPE_CHECKING:
     from stemcell.corpora.store import Corpus
@@ -45,7 +46,8 @@ def run_sweep(sweep: Sweep, config: RunConfig, plan: Plan) -> str:
 
     check_storage(plan.storage, plan.workers)
     corpus = read_corpus(config.data, layers=config.tasks, pos_column=config.pos_column, skip_broken=config.skip_broken)
-    _check_gates(sweep, config, corpus)
+    if not is_run(plan.folder):  # what was begun before there was this check may go on
+        _check_gates(sweep, config, corpus)
     known = study.identity(study.about(sweep), to_dict(config), corpus.fingerprint)
     opened = open_sweep(sweep, config, plan, known)
     with storage_errors(plan.storage):

@@ -98,16 +98,16 @@ def do(study: Study, out: Path, workers: int) -> list[Item]:
     first = study.runs[0].config
     tasks = tuple(dict.fromkeys(task for run in study.runs for task in run.config.tasks))
     fingerprint = call(jobs.corpus, data, study.demo, tasks, first.pos_column, first.skip_broken)
-    _check_gates(study, data)
+    _check_gates(study, data, begun=is_run(out / study.name))
     record = Record(study, out, data, fingerprint)
     return _Work(record, workers).run()
 
 
-def _check_gates(study: Study, data: Path) -> None:
-    """Say which pruned runs have gates that cannot close; refuse a study that has no others."""
+def _check_gates(study: Study, data: Path, begun: bool) -> None:
+    """Say which pruned runs have gates that cannot close; refuse a study that has no others, unless it was begun."""
     pruned = [run for run in study.runs if run.config.prune != "no"]
     stuck = call(jobs.cannot_prune, data, pruned) if pruned else {}
-    if stuck and len(stuck) == len(pruned):
+    if stuck and len(stuck) == len(pruned) and not begun:
         name, problem = next(iter(stuck.items()))
         raise UserError(f"none of this study's {len(pruned)} pruned runs would prune: {name}: {problem}")
     for name, problem in stuck.items():

@@ -12,6 +12,7 @@ from stemcell.corpora.store import Corpus, read_corpus
 from stemcell.errors import UserError
 from stemcell.searching.space import find_sweep, read_sweep, shipped
 from stemcell.searching.sweep import _check_gates, resolve
+from stemcell.studying import work
 from stemcell.studying.grid import find_study
 from stemcell.studying.reading import read_study
 from stemcell.training.reach import cannot_close, cannot_close_on
@@ -86,3 +87,13 @@ def test_the_shipped_pruning_study_can_prune_its_own_corpus(tmp_path: Path) -> N
     corpus = read_corpus(tmp_path)
     runs = [run for run in study.runs if run.config.prune != "no"]
     assert {run.name for run in runs if cannot_close_on(run.config, corpus)} == set()
+
+
+def test_a_study_that_was_begun_may_go_on(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    study = read_study(find_study("pruning"))
+    stuck = {run.name: "no gate can close" for run in study.runs if run.config.prune != "no"}
+    monkeypatch.setattr(work, "call", lambda *_: stuck)
+    with pytest.raises(UserError, match="pruned runs would prune"):
+        work._check_gates(study, Path(), begun=False)
+    work._check_gates(study, Path(), begun=True)
+    assert capsys.readouterr().err.count("WARNING: ") == len(stuck) > 0
