@@ -71,8 +71,8 @@ def test_five_tasks_are_learnt_at_once(learnt: Path, corpus: Path) -> None:
     scores = {task: found[task][find_task(task).main] for task in LAYERS}
     floor = without_learning(read_corpus(corpus))
     assert max(floor.values()) < 0.3
-    # With seeds 1 to 3: POS 91 to 92, NER 70 to 75, DEP 58 to 61, CON 84 to 86, SRL 34 to 40.
-    least = {"pos": 0.8, "ner": 0.5, "dep": 0.45, "con": 0.7, "srl": 0.2}
+    # With seeds 1 to 3: POS 92, NER 73, DEP 60 to 63, CON 88 to 89, SRL 64 to 66.
+    least = {"pos": 0.8, "ner": 0.5, "dep": 0.45, "con": 0.7, "srl": 0.5}
     for task in LAYERS:
         assert scores[task] > max(least[task], floor[task] + 0.15), scores
     values = points(learnt)
